@@ -60,6 +60,7 @@
 //! | 45 | **Small things are as in kube-apiserver**: audit IDs, paths, names of health checks, hashes of documents, the order of decoding errors, validation of Secrets, Events, Leases, ConfigMaps and roles, pods deleted before the rest of a namespace. Design: `docs/designs/028-answers-of-kube-apiserver.md` | the tests of `differences` |
 //! | 46 | **A [`CrossKindGuard`] holds between objects of several kinds**, built-in ones included, and at deletions: of two Deployments with one label value exactly one is created, and a create and a delete that meet leave no dangling reference, through any number of servers. A deletion is checked once, at its request; cascades are never refused. Design: `docs/designs/033-admission-elsewhere.md` | the tests of `guards::cross`; `of_two_deployments_with_one_label_value_exactly_one_is_created`, `a_create_and_a_delete_that_meet_leave_no_dangling_reference`, `a_reference_that_is_created_during_a_deletion_is_detected`, `deletion_of_a_namespace_is_not_refused_by_its_contents`, `garbage_collection_is_not_refused` |
 //! | 47 | **In-process [`Admission`] warns, annotates and reads**: warnings reach the client and annotations the audit log, also of denied requests; other objects are read at one revision per attempt | `warnings_of_admission_reach_the_client_of_allowed_and_denied_requests`, `annotations_of_admission_are_in_the_audit_log`, `admission_reads_other_objects_at_one_revision`, `a_read_over_the_limit_refuses_the_request_with_the_remedy` |
+//! | 48 | **A [`WebhookServer`] (feature `webhook`) serves [`Admission`] plugins and the hooks of kinds** as AdmissionReview v1 to clusters of others, with the effect that they have in process. Certificates and the CA of clients are replaced while it runs; invalid reviews, slow clients and panics cost one request; manifests have the rules of all hooks. Design: `docs/designs/033-admission-elsewhere.md` | the tests of `webhook`; `hooks_through_a_webhook_have_the_effect_that_they_have_in_process`, `the_certificate_and_its_authority_are_replaced_while_it_runs`, `reviews_need_a_client_certificate_of_the_current_authority`, `invalid_reviews_are_refused_with_the_remedy_and_change_nothing`, `manifests_have_the_rules_of_all_hooks` |
 //!
 //! # Non-goals
 //!
@@ -142,6 +143,7 @@ mod bounded;
 mod builtin;
 mod cache;
 mod change;
+mod commits;
 mod controllers;
 mod crd;
 mod discovery;
@@ -190,9 +192,10 @@ mod watch;
 mod webhook;
 mod yaml;
 
-pub use admission::{Admission, AdmissionReadError, Attributes, Denied, Operation};
+pub use admission::{Admission, AdmissionReadError, AdmissionReader, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
+pub use commits::{CommitItem, Commits, CommitsError, CommittedChange, ServerCommit};
 pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
 pub use guard::{CrossKindGuard, GuardedObject, GuardedWrite};

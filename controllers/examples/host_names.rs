@@ -31,8 +31,9 @@ fn lock(key: &ObjectKey, owner: &OwnerRef) -> HostName {
     lock
 }
 
+/// Runs the example.
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let kinds = ApiServer::builder(Memory::new(Options::default()));
     let server = kinds.kind(KindOf::<Host>::new()).kind(KindOf::<HostName>::new()).start().await?;
     let (hosts, names) =

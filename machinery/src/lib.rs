@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p11_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p15_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -25,6 +25,10 @@
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
 //! | 11 | A mistake of a new user is an early error or a report, each with its remedy ⁵ | `p11_…` |
+//! | 12 | A component is crashed before and after each of its effects, and restarted ⁶ | `p12_…` |
+//! | 13 | Invariants are checked at every commit, in order, and at rest ⁶ | `p13_…` |
+//! | 14 | Timestamps of a plane on a paused clock agree with it; planes can share a server ⁶ | `p14_…` |
+//! | 15 | A wait for a condition on cached objects ends with its first state | `p15_…` |
 //! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
 //! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
@@ -35,6 +39,7 @@
 //! - ⁴ A crate outside of this workspace.
 //! - ⁵ Kinds that are not served, fields that are not selectable, objects that cannot be decoded,
 //!   locks that their owners cannot own or whose release notifies nobody, a port in use.
+//! - ⁶ With the feature `testing`; design: `docs/designs/032-test-kit.md`.
 //!
 //! # Non-goals
 //!
@@ -106,8 +111,9 @@
 //! ```
 //!
 //! Guides are in `docs/guides/`: `first-controller.md`, `names-and-leases.md`,
-//! `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`, `from-controller-runtime.md`; and
-//! `test-a-controller.md`, for testing a kube-rs controller against the server alone.
+//! `crash-points.md`, `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`,
+//! `from-controller-runtime.md`; and `test-a-controller.md`, for testing a kube-rs controller against
+//! the server alone.
 //!
 //! # Features
 //!
@@ -120,7 +126,8 @@
 //! - `webhook`: admission as a webhook of another cluster
 //!   ([`WebhookServer`](apiserver::WebhookServer)).
 //! - `otel`: span export to an OpenTelemetry collector.
-//! - `testing`: faulty sources (`machinery::informers::testing`), and tokio's paused clock.
+//! - `testing`: the test kit (`machinery::testing`), faulty sources
+//!   (`machinery::informers::testing`), and tokio's paused clock.
 //!
 //! Without both `embedded` and `kube` there is no [`Plane`], only the re-exported crates.
 
@@ -136,6 +143,8 @@ mod logs;
 pub mod otel;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 mod plane;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[cfg(feature = "embedded")]
 pub use machinery_apiserver as apiserver;
@@ -201,6 +210,9 @@ struct FromKubeRs;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/from-controller-runtime.md")]
 struct FromControllerRuntime;
+#[cfg(all(doctest, feature = "embedded", feature = "testing"))]
+#[doc = include_str!("../../docs/guides/crash-points.md")]
+struct CrashPoints;
 #[cfg(all(doctest, feature = "embedded", feature = "testing"))]
 #[doc = include_str!("../../docs/guides/test-under-faults.md")]
 struct TestUnderFaults;

@@ -112,7 +112,8 @@ impl Description {
         Self { panel: Panel { title, ..self.panel }, ..self }
     }
 
-    /// Returns the name on the page: that of a counter ends in `_total`, that of an info in `_info`.
+    /// Returns the name on the page: that of a counter ends in `_total`, that of an info in
+    /// `_info`.
     #[must_use]
     pub fn exposed_name(&self) -> String {
         let end = match self.shape {

@@ -16,7 +16,8 @@
 //! | 4 | Percentiles of [`CALLS`] and [`END_TO_END`] are within a factor of 2.5 of the samples | `p04_…` ¹ |
 //! | 5 | Pages are parsed as they are exposed; malformed lines are ignored | `p05_…` |
 //!
-//! - ¹ From the first positive bound to the last one; below and above, the nearest bound is returned.
+//! - ¹ From the first positive bound to the last one; below and above, the nearest bound is
+//!   returned.
 //!
 //! # Limits
 //!
@@ -46,7 +47,7 @@
 //! metrics.ports.set([], 17);
 //!
 //! let page = set.page();
-//! assert!(page.contains("switch_call_duration_seconds_bucket{le=\"0.005\",operation=\"add\"} 1\n"));
+//! assert!(page.contains("switch_call_duration_seconds_count{operation=\"add\"} 1\n"));
 //! assert!(page.contains("switch_ports 17\n"));
 //! assert_eq!(set.descriptions()[0].help, "Duration of calls of the switch");
 //! ```

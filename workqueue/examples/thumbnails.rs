@@ -5,8 +5,9 @@
 use machinery_workqueue::{Add, Cause, Config, Next, Priority, Queue, Run};
 use std::time::Duration;
 
+/// Runs the example.
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let queue = Queue::new(Config::default())?;
     let workers = queue.run(2, render);
 

@@ -11,6 +11,7 @@ mod kubernetes;
 mod lab;
 mod layering;
 mod lines;
+mod links;
 mod load;
 mod loom;
 mod operators;
@@ -82,6 +83,8 @@ enum Command {
     Layering,
     /// Counts the lines of code that a system needs beside the library
     Lines(lines::LinesArgs),
+    /// Checks the links of the guides to lines of code
+    Links(links::LinksArgs),
     /// Compiles the packages as they would be published: before a release, or with a new manifest
     Packages,
     /// Counts the language of documentation and names per crate, against the committed ceilings
@@ -122,6 +125,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Lab(args) => lab::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Lines(args) => lines::run(&workspace, &args),
+        Command::Links(args) => links::run(&workspace, &args),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),
     }

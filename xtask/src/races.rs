@@ -1,5 +1,6 @@
 //! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
-//! shape; eight claimants of a thousand names that crash and resume late.
+//! shape; creates and deletes under a guard over several kinds; eight claimants of a thousand names
+//! that crash and resume late.
 //!
 //! The races are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds,
 //! not optimized.
@@ -9,8 +10,11 @@ use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
 /// Crates and tests.
-const RACES: [(&str, &str); 2] =
-    [("machinery-apiserver", "guards::races"), ("machinery-controllers", "locks_race")];
+const RACES: [(&str, &str); 3] = [
+    ("machinery-apiserver", "guards::races"),
+    ("machinery-apiserver", "guards::cross"),
+    ("machinery-controllers", "locks_race"),
+];
 
 /// Runs the races and shows their output. Returns whether at least one of each
 /// ran and all passed.

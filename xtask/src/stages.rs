@@ -6,7 +6,7 @@ use std::process::Command;
 use cargo_metadata::{Package, TargetKind};
 
 use crate::workspace::Workspace;
-use crate::{layering, loom, packages, quickstart, words};
+use crate::{layering, links, loom, packages, quickstart, words};
 
 /// One line of the run.
 pub(crate) struct Stage {
@@ -38,6 +38,7 @@ pub(crate) fn all(workspace: &Workspace) -> Vec<Stage> {
         Stage { needs: Some("rustfmt"), ..stage("formatting", formatting(workspace)) },
         stage("words", Work::Inside(words::findings)),
         stage("layering", Work::Inside(layering::findings)),
+        stage("links", Work::Inside(links::findings)),
         stage("tests", tests(workspace)),
         stage("tests-bare", tests_bare(workspace)),
         Stage { needs: Some("clippy"), ..stage("lints", lints(workspace)) },

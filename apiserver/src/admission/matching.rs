@@ -75,18 +75,18 @@ impl WebhookRule {
     }
 }
 
-/// Rules that select requests in one version of each kind.
+/// A rule that selects requests in one version of each kind.
 #[cfg(feature = "webhook")]
-pub(crate) struct RequestRules(Vec<WebhookRule>);
+pub(crate) struct RequestRule(WebhookRule);
 
 #[cfg(feature = "webhook")]
-impl RequestRules {
-    pub(crate) fn of(rules: impl Iterator<Item = Value>) -> Self {
-        Self(rules.map(|rule| WebhookRule::of(&rule)).collect())
+impl RequestRule {
+    pub(crate) fn of(rule: &Value) -> Self {
+        Self(WebhookRule::of(rule))
     }
 
     pub(crate) fn matches(&self, about: &RuleInput<'_>) -> bool {
-        self.0.iter().any(|rule| rule.matches(about))
+        self.0.matches(about)
     }
 }
 

@@ -32,19 +32,19 @@ mod webhook;
 
 pub use attributes::{Attributes, Operation};
 pub use in_process::{Admission, Denied};
-pub use reads::AdmissionReadError;
+pub use reads::{AdmissionReadError, AdmissionReader};
 
 pub(crate) use call::WebhookTransport;
 pub(crate) use chain::AdmissionChain;
 pub(crate) use config::{Configurations, GROUP};
 #[cfg(feature = "webhook")]
-pub(crate) use matching::{RequestRules, RuleInput};
+pub(crate) use matching::{RequestRule, RuleInput};
 pub(crate) use notes::AdmissionNotes;
 pub(crate) use registry::AdmissionRegistry;
 #[cfg(feature = "webhook")]
 pub(crate) use review::internal;
 #[cfg(feature = "webhook")]
-pub(crate) use services::{AdmissionServices, Remarks};
+pub(crate) use services::{AdmissionReads, AdmissionServices, Remarks};
 
 /// Attempts of a write under contention, each with a new admission chain.
 pub(crate) const MAX_ATTEMPTS: usize = 10;

@@ -3,10 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use machinery_objects::{Kind as ObjectKind, Revision};
 use machinery_store::{Entry, Range};
 use machinery_sync::Mutex;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 
 use super::Denied;
@@ -23,6 +25,32 @@ const TURN: usize = 128;
 pub(crate) struct ConsistentReads<'a> {
     shared: &'a Arc<Shared>,
     at: Mutex<Option<Revision>>,
+}
+
+/// Reads other objects for plugins in a webhook server, which has no store: from informers, or from
+/// a client of the cluster.
+#[async_trait]
+pub trait AdmissionReader: Send + Sync + 'static {
+    /// Returns an object, if it exists.
+    ///
+    /// # Errors
+    /// The kind is not served, or the source is unavailable.
+    async fn get(
+        &self,
+        kind: &ObjectKind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, AdmissionReadError>;
+
+    /// Returns the objects of a kind, or those in one namespace.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); or there are too many objects.
+    async fn list(
+        &self,
+        kind: &ObjectKind,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Value>, AdmissionReadError>;
 }
 
 /// The reason that admission could not read another object. Converts to a [`Denied`], which refuses
@@ -62,7 +90,7 @@ pub enum AdmissionReadError {
         reason: String,
     },
     /// The plugin runs in a webhook server, which has no store.
-    #[error("admission in a webhook server reads no objects: give the plugin a client, or an informer")]
+    #[error("a webhook server has no objects to read: give it a reader by AdmissionHooks::reader")]
     NoStore,
 }
 

@@ -6,8 +6,9 @@ use std::fmt;
 
 use machinery_objects::Kind as ObjectKind;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::reads::{AdmissionReadError, ConsistentReads};
+use super::reads::{AdmissionReadError, AdmissionReader, ConsistentReads};
 use super::{AdmissionNotes, Attributes};
 
 /// The services of one call of a plugin.
@@ -17,8 +18,18 @@ pub(crate) struct AdmissionServices<'a> {
     pub(crate) plugin: &'a str,
     /// None: the client receives no warnings, and nothing is audited.
     pub(crate) remarks: Option<&'a dyn Remarks>,
-    /// None: there is no store to read, as in a webhook server.
-    pub(crate) reads: Option<&'a ConsistentReads<'a>>,
+    /// None: there is nothing to read, as in a webhook server without a reader.
+    pub(crate) reads: Option<AdmissionReads<'a>>,
+}
+
+/// The source of a plugin's reads.
+#[derive(Clone, Copy)]
+pub(crate) enum AdmissionReads<'a> {
+    /// The store of this server, at one revision.
+    Store(&'a ConsistentReads<'a>),
+    /// Whatever a webhook server was given.
+    #[cfg_attr(not(feature = "webhook"), allow(dead_code, reason = "only a webhook server has readers"))]
+    Reader(&'a dyn AdmissionReader),
 }
 
 /// Receives warnings for the client and annotations for the audit log.
@@ -69,7 +80,13 @@ impl Attributes<'_> {
         namespace: Option<&str>,
         name: &str,
     ) -> Result<Option<K>, AdmissionReadError> {
-        self.reads()?.get(kind, namespace, name).await
+        match self.reads()? {
+            AdmissionReads::Store(reads) => reads.get(kind, namespace, name).await,
+            AdmissionReads::Reader(reader) => {
+                let object = reader.get(kind, namespace, name).await?;
+                object.map(|object| decode(kind, object)).transpose()
+            }
+        }
     }
 
     /// Returns the objects of a kind, or those in one namespace, in the order of their names.
@@ -81,7 +98,8 @@ impl Attributes<'_> {
     /// rights.
     ///
     /// The state may change before the write is committed. For a condition of the commit use a
-    /// guard: [`CrossKindGuard`](crate::CrossKindGuard).
+    /// guard: [`CrossKindGuard`](crate::CrossKindGuard). In a webhook server its
+    /// [`AdmissionReader`] decides how old the objects are.
     ///
     /// # Errors
     /// As [`get_of`](Self::get_of); or there are more than
@@ -91,7 +109,13 @@ impl Attributes<'_> {
         kind: &ObjectKind,
         namespace: Option<&str>,
     ) -> Result<Vec<K>, AdmissionReadError> {
-        self.reads()?.list(kind, namespace).await
+        match self.reads()? {
+            AdmissionReads::Store(reads) => reads.list(kind, namespace).await,
+            AdmissionReads::Reader(reader) => {
+                let objects = reader.list(kind, namespace).await?;
+                objects.into_iter().map(|object| decode(kind, object)).collect()
+            }
+        }
     }
 
     /// Returns an object of a type of kube: see [`get_of`](Self::get_of).
@@ -120,9 +144,18 @@ impl Attributes<'_> {
         self.list_of(&kind_of::<K>()?, namespace).await
     }
 
-    fn reads(&self) -> Result<&ConsistentReads<'_>, AdmissionReadError> {
+    fn reads(&self) -> Result<AdmissionReads<'_>, AdmissionReadError> {
         self.services.reads.ok_or(AdmissionReadError::NoStore)
     }
+}
+
+fn decode<K: DeserializeOwned>(kind: &ObjectKind, object: Value) -> Result<K, AdmissionReadError> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let failed = |error: serde_json::Error| AdmissionReadError::Undecodable {
+        object: format!("{} {name:?}", kind.plural()),
+        reason: error.to_string(),
+    };
+    K::deserialize(object).map_err(failed)
 }
 
 #[cfg(feature = "k8s")]

@@ -30,9 +30,10 @@ pub(crate) struct ObjectWrite<'a> {
 /// The origin of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
-    /// A request of a user, or the creation of an object that clients of a cluster expect.
+    /// A request of a user.
     Request,
-    /// A server-side controller, for instance in a cascade: guards do not refuse it.
+    /// A server-side controller, for instance in a cascade, or for an object that clients of a
+    /// cluster expect: guards do not refuse it.
     Controller,
 }
 

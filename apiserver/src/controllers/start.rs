@@ -144,7 +144,13 @@ async fn create(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), R
     };
     let preconditions =
         WritePreconditions { parents_exist: kind.namespaced, ..WritePreconditions::default() };
-    let change =
-        ObjectWrite { shared, kind, key: &key, preconditions, origin: WriteOrigin::Request, dry_run: false };
+    let change = ObjectWrite {
+        shared,
+        kind,
+        key: &key,
+        preconditions,
+        origin: WriteOrigin::Controller,
+        dry_run: false,
+    };
     change.commit(None, step).await.map(drop)
 }

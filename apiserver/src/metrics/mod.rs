@@ -105,7 +105,7 @@ impl Drop for GoingOn {
     }
 }
 
-/// The buckets of kube-apiserver, from 5 ms to a minute, and finer ones: most requests here take less.
+/// The buckets of kube-apiserver, from 5 ms to a minute, and finer ones: most requests take less.
 const SECONDS: [f64; 23] = [
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5,
     2.0, 3.0, 5.0, 10.0, 30.0, 60.0,

@@ -42,7 +42,7 @@ pub(super) async fn serve(routes: Arc<Routes>, tls: Arc<ReloadedTls>, stream: Tc
     let stream = LingeringStream::new(stream, LingerLimits::default());
     let accepted = timeout(limits.receive, TlsAcceptor::from(tls.config()).accept(stream)).await;
     let Ok(Ok(stream)) = accepted else {
-        routes.metrics.refused("handshake");
+        routes.metrics.refused.count(["handshake"]);
         return;
     };
     let has_certificate = stream.get_ref().1.peer_certificates().is_some_and(|chain| !chain.is_empty());

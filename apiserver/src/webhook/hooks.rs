@@ -13,10 +13,12 @@ use serde_json::Value;
 use super::kinds::HookedKind;
 use super::remarks::{CollectedRemarks, ReviewRemarks};
 use super::review::{self, ReviewOutcome, ReviewedRequest};
+use super::rule::RunnableRule;
 use super::{AdmissionRule, ReviewError, WebhookServerError, patch};
 use crate::admission::{
-    Admission, AdmissionServices, Attributes, Operation, RequestRules, RuleInput, internal,
+    Admission, AdmissionReader, AdmissionReads, AdmissionServices, Attributes, Operation, RuleInput, internal,
 };
+use crate::auth::Identity;
 use crate::own::{KindOf, Own};
 use crate::refusal::Refusal;
 
@@ -35,7 +37,9 @@ pub enum ReviewPhase {
 /// In [`ReviewPhase::Mutate`] plugins mutate in order, and then kinds do; in
 /// [`ReviewPhase::Validate`] kinds validate, and then plugins do. Guards, and the status of a kind
 /// with that subresource, need our server: Kubernetes ignores changes of a webhook there. Writes of
-/// subresources are reviewed by plugins with a rule for them.
+/// subresources are reviewed by plugins with a rule for them. Deletions by a cluster's namespace
+/// controller and garbage collector are allowed without a call, as in our server: they follow from
+/// deletions that were admitted.
 ///
 /// ```
 /// # #[cfg(feature = "k8s")]
@@ -58,6 +62,7 @@ pub struct AdmissionHooks {
     pub(super) name: String,
     plugins: Vec<HookedPlugin>,
     kinds: Vec<Own>,
+    reader: Option<Box<dyn AdmissionReader>>,
 }
 
 /// A plugin with its rules.
@@ -69,15 +74,16 @@ struct HookedPlugin {
 /// Hooks that were checked.
 pub(super) struct RunnableHooks {
     pub(super) name: String,
-    plugins: Vec<(HookedPlugin, RequestRules)>,
+    plugins: Vec<(HookedPlugin, Vec<RunnableRule>)>,
     kinds: Vec<HookedKind>,
+    reader: Option<Box<dyn AdmissionReader>>,
 }
 
 impl AdmissionHooks {
     /// Begins with no hooks. The name is that of the webhook configurations, a DNS subdomain with
     /// at least two parts: `subnets.example.com`.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), plugins: Vec::new(), kinds: Vec::new() }
+        Self { name: name.into(), plugins: Vec::new(), kinds: Vec::new(), reader: None }
     }
 
     /// Adds a plugin for the requests of these rules, after those added before.
@@ -100,9 +106,15 @@ impl AdmissionHooks {
         self
     }
 
+    /// Sets the source of the plugins' reads: `Attributes::get` and `list`. Without it they fail.
+    pub fn reader(mut self, reader: impl AdmissionReader) -> Self {
+        self.reader = Some(Box::new(reader));
+        self
+    }
+
     /// Checks the hooks.
     pub(super) fn runnable(self) -> Result<RunnableHooks, WebhookServerError> {
-        let Self { name, plugins, kinds } = self;
+        let Self { name, plugins, kinds, reader } = self;
         let refused = |why: &str| WebhookServerError::Hook { name: name.clone(), why: why.into() };
         if NameRule::DnsSubdomain.check(&name).is_err() || !name.contains('.') {
             return Err(refused("name it by a DNS subdomain with two parts or more, as subnets.example.com"));
@@ -115,11 +127,11 @@ impl AdmissionHooks {
             if hooked.rules.is_empty() {
                 return Err(refused("a plugin has no rule and would never be called: add one"));
             }
-            let rules = AdmissionRule::matcher(&hooked.rules);
+            let rules = hooked.rules.iter().map(AdmissionRule::runnable).collect();
             runnable.push((hooked, rules));
         }
         let kinds = kinds.into_iter().map(HookedKind::of).collect::<Result<_, _>>()?;
-        Ok(RunnableHooks { name, plugins: runnable, kinds })
+        Ok(RunnableHooks { name, plugins: runnable, kinds, reader })
     }
 
     /// Answers one AdmissionReview as a server does, for tests of hooks.
@@ -176,6 +188,9 @@ impl RunnableHooks {
         (remarks, now): (&ReviewRemarks, Timestamp),
     ) -> Result<Vec<Value>, Refusal> {
         let is_write = request.operation != Operation::Delete;
+        if !is_write && is_cascade(&request.user) {
+            return Ok(Vec::new());
+        }
         let kind = self.kinds.iter().find(|kind| kind.is_of(request.group, request.resource));
         let kind = kind.filter(|_| is_write && request.subresource.is_empty());
         if phase == ReviewPhase::Validate {
@@ -183,7 +198,7 @@ impl RunnableHooks {
                 kind.validate(object, request.old)?;
             }
             for plugin in self.called(request) {
-                let attributes = attributes(request, plugin, remarks);
+                let attributes = self.attributes(request, plugin, remarks);
                 let attributes = Attributes { object: request.object, ..attributes };
                 plugin.validate(&attributes).await.map_err(|denied| denied.refusal(&attributes))?;
             }
@@ -192,7 +207,7 @@ impl RunnableHooks {
         let Some(sent) = request.object.filter(|_| is_write) else { return Ok(Vec::new()) };
         let mut object = sent.clone();
         for plugin in self.called(request) {
-            let attributes = attributes(request, plugin, remarks);
+            let attributes = self.attributes(request, plugin, remarks);
             plugin.mutate(&attributes, &mut object).await.map_err(|denied| denied.refusal(&attributes))?;
         }
         if let Some(kind) = kind {
@@ -214,31 +229,48 @@ impl RunnableHooks {
             subresource: request.subresource,
             is_in_namespace: request.namespace.is_some() && request.resource != "namespaces",
         };
-        let called = self.plugins.iter().filter(|(_, rules)| rules.matches(&input));
-        called.map(|(hooked, _)| &*hooked.plugin).collect()
+        let objects = [request.object, request.old];
+        let called = |rules: &[RunnableRule]| rules.iter().any(|rule| rule.matches(&input, objects));
+        let plugins = self.plugins.iter().filter(|(_, rules)| called(rules));
+        plugins.map(|(hooked, _)| &*hooked.plugin).collect()
+    }
+
+    fn attributes<'a>(
+        &'a self,
+        request: &'a ReviewedRequest<'_>,
+        plugin: &'a dyn Admission,
+        remarks: &'a ReviewRemarks,
+    ) -> Attributes<'a> {
+        let reads = self.reader.as_deref().map(AdmissionReads::Reader);
+        Attributes {
+            user: &request.user,
+            operation: request.operation,
+            group: request.group,
+            version: request.version,
+            kind: request.kind,
+            resource: request.resource,
+            subresource: request.subresource,
+            namespace: request.namespace,
+            name: request.name,
+            object: None,
+            old: request.old,
+            dry_run: request.dry_run,
+            services: AdmissionServices { plugin: plugin.name(), remarks: Some(remarks), reads },
+        }
     }
 }
 
-fn attributes<'a>(
-    request: &'a ReviewedRequest<'_>,
-    plugin: &'a dyn Admission,
-    remarks: &'a ReviewRemarks,
-) -> Attributes<'a> {
-    Attributes {
-        user: &request.user,
-        operation: request.operation,
-        group: request.group,
-        version: request.version,
-        kind: request.kind,
-        resource: request.resource,
-        subresource: request.subresource,
-        namespace: request.namespace,
-        name: request.name,
-        object: None,
-        old: request.old,
-        dry_run: request.dry_run,
-        services: AdmissionServices { plugin: plugin.name(), remarks: Some(remarks), reads: None },
-    }
+/// The controllers of a cluster whose deletions follow from admitted ones.
+const CASCADES: [&str; 3] = [
+    "system:kube-controller-manager",
+    "system:serviceaccount:kube-system:namespace-controller",
+    "system:serviceaccount:kube-system:generic-garbage-collector",
+];
+
+/// Returns whether deletions of this user are part of cascades, which no plugin may block, as in
+/// our server.
+fn is_cascade(user: &Identity) -> bool {
+    CASCADES.contains(&user.user.as_str())
 }
 
 impl fmt::Debug for AdmissionHooks {

@@ -1,11 +1,13 @@
 //! Manifests of the webhook configurations, for clusters that are not ours.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::WebhookServerError;
 use super::hooks::{AdmissionHooks, ReviewPhase};
-use super::{AdmissionRule, WebhookServerError};
 
 /// Seconds after which an API server gives up a call.
 const TIMEOUT_SECONDS: u32 = 10;
@@ -94,19 +96,31 @@ impl AdmissionHooks {
             ("MutatingWebhookConfiguration", "/mutate", ReviewPhase::Mutate),
             ("ValidatingWebhookConfiguration", "/validate", ReviewPhase::Validate),
         ] {
-            let rules: Vec<Value> = hooks.rules(phase).iter().map(AdmissionRule::value).collect();
-            if rules.is_empty() {
+            // One webhook for each selector: a configuration has it per webhook.
+            let mut by_labels: BTreeMap<BTreeMap<String, String>, Vec<Value>> = BTreeMap::new();
+            for rule in hooks.rules(phase) {
+                by_labels.entry(rule.labels().clone()).or_default().push(rule.value());
+            }
+            let mut webhooks = Vec::new();
+            for (number, (labels, rules)) in by_labels.into_iter().enumerate() {
+                let suffix = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+                let mut webhook = json!({
+                    "name": format!("{}{suffix}.{}", path.trim_start_matches('/'), hooks.name),
+                    "clientConfig": endpoint.client_config(path)?, "rules": rules,
+                    "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
+                    "matchPolicy": "Equivalent", "timeoutSeconds": TIMEOUT_SECONDS,
+                });
+                if !labels.is_empty() {
+                    webhook["objectSelector"] = json!({"matchLabels": labels});
+                }
+                webhooks.push(webhook);
+            }
+            if webhooks.is_empty() {
                 continue;
             }
-            let webhook = json!({
-                "name": format!("{}.{}", path.trim_start_matches('/'), hooks.name),
-                "clientConfig": endpoint.client_config(path)?, "rules": rules,
-                "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
-                "matchPolicy": "Equivalent", "timeoutSeconds": TIMEOUT_SECONDS,
-            });
             let configuration = json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-                "metadata": {"name": hooks.name}, "webhooks": [webhook],
+                "metadata": {"name": hooks.name}, "webhooks": webhooks,
             });
             let yaml = serde_saphyr::to_string(&configuration)
                 .map_err(|error| WebhookServerError::Endpoint(format!("it cannot be written: {error}")))?;

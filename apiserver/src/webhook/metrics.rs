@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use machinery_metrics::{CALLS, MetricSet};
+use machinery_metrics::{CALLS, MetricSet, metrics};
 use prometheus_client::metrics::gauge::Gauge;
 
 use super::ReviewPhase;
 
-machinery_metrics::metrics! {
-    /// The metrics of a [`WebhookServer`](super::WebhookServer), which it also serves at
-    /// `/metrics`. No request can create a series. Cheap to clone.
-    pub struct WebhookMetrics("machinery_webhook", "Webhooks") {
+metrics! {
+    /// The metrics of a [`WebhookServer`](super::WebhookServer), which serves them at `/metrics`,
+    /// too. No request creates a series.
+    pub struct WebhookMetrics("machinery_webhook", "Webhook") {
         /// Answered reviews, by phase and outcome
-        reviews: counter("reviews", ["phase", "outcome"]);
+        pub reviews: counter("reviews", ["phase", "outcome"]);
         /// Duration of the hooks of a review
-        seconds: seconds("review_duration_seconds", ["phase"], CALLS);
+        pub review_duration: seconds("review_duration_seconds", ["phase"], CALLS);
         /// Requests without an answer to their review, by reason
-        refused: counter("refused", ["reason"]);
+        pub refused: counter("refused", ["reason"]);
         /// Reviews in progress
-        in_flight: gauge("in_flight", []);
+        pub in_flight: gauge("in_flight", []) in "Load";
         /// Open connections
-        connections: gauge("connections", []);
+        pub connections: gauge("connections", []) in "Load";
         /// Reloads of the certificate files, by result
-        reloads: counter("certificate_reloads", ["result"]);
+        pub reloads: counter("certificate_reloads", ["result"]);
     }
 }
 
@@ -39,27 +39,20 @@ impl WebhookMetrics {
     }
 
     pub(super) fn reviewed(&self, phase: ReviewPhase, is_allowed: bool, took: Duration) {
-        let phase = phase.name();
-        let outcome = if is_allowed { "allowed" } else { "denied" };
-        self.reviews.count([phase, outcome]);
-        self.seconds.observe([phase], took.as_secs_f64());
-    }
-
-    pub(super) fn refused(&self, reason: &'static str) {
-        self.refused.count([reason]);
+        self.reviews.count([phase.name(), if is_allowed { "allowed" } else { "denied" }]);
+        self.review_duration.observe([phase.name()], took.as_secs_f64());
     }
 
     pub(super) fn reloaded(&self, is_ok: bool) {
-        let result = if is_ok { "success" } else { "failure" };
-        self.reloads.count([result]);
+        self.reloads.count([if is_ok { "success" } else { "failure" }]);
     }
 
-    pub(super) fn in_flight(&self) -> RaisedGauge {
-        RaisedGauge::of(&self.in_flight.with([]))
+    pub(super) fn raise_in_flight(&self) -> RaisedGauge {
+        RaisedGauge::of(self.in_flight.with([]))
     }
 
-    pub(super) fn connected(&self) -> RaisedGauge {
-        RaisedGauge::of(&self.connections.with([]))
+    pub(super) fn raise_connections(&self) -> RaisedGauge {
+        RaisedGauge::of(self.connections.with([]))
     }
 }
 
@@ -73,9 +66,9 @@ impl ReviewPhase {
 }
 
 impl RaisedGauge {
-    fn of(gauge: &Gauge) -> Self {
+    fn of(gauge: Gauge) -> Self {
         gauge.inc();
-        Self(gauge.clone())
+        Self(gauge)
     }
 }
 

@@ -73,8 +73,9 @@ pub(super) fn read(review: &Value) -> Result<ReviewedRequest<'_>, ReviewError> {
     Ok(ReviewedRequest {
         uid,
         operation,
-        group: optional(&request["kind"]["group"]),
-        version: required(&request["kind"]["version"], "request.kind.version")?,
+        // Of the resource: `Scale`, the kind of a subresource, has a group of its own.
+        group: optional(&request["resource"]["group"]),
+        version: required(&request["resource"]["version"], "request.resource.version")?,
         kind: required(&request["kind"]["kind"], "request.kind.kind")?,
         resource: required(&request["resource"]["resource"], "request.resource.resource")?,
         subresource: optional(&request["subResource"]),
@@ -85,7 +86,7 @@ pub(super) fn read(review: &Value) -> Result<ReviewedRequest<'_>, ReviewError> {
             false => return Err(ReviewError::Field { field: "request.userInfo", reason: "is absent" }),
         },
         object: object("object", "request.object", operation != Operation::Delete)?,
-        old: object("oldObject", "request.oldObject", operation == Operation::Update)?,
+        old: object("oldObject", "request.oldObject", operation != Operation::Create)?,
         dry_run: request["dryRun"].as_bool().unwrap_or(false),
     })
 }
@@ -201,6 +202,7 @@ mod tests {
         check("/request/uid", json!(""), "request.uid is absent");
         check("/request/operation", json!("CONNECT"), "remove it from the rules");
         check("/request/operation", json!("UPDATE"), "request.oldObject is absent");
+        check("/request/operation", json!("DELETE"), "request.oldObject is absent");
         check("/request/object", json!(null), "request.object is absent");
         check("/request/object", json!([1]), "request.object is no object");
         check("/request/resource/resource", json!({}), "request.resource.resource is no text");

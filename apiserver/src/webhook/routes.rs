@@ -87,7 +87,7 @@ impl Routes {
             let why = format!("{} reviews are in progress: try again", limits.reviews);
             return Err(unanswered(StatusCode::SERVICE_UNAVAILABLE, "busy", why));
         };
-        let _held = self.metrics.in_flight();
+        let _held = self.metrics.raise_in_flight();
         let body =
             timeout(limits.receive, Limited::new(request.into_body(), limits.body_bytes).collect()).await;
         let late = |_| unanswered(StatusCode::REQUEST_TIMEOUT, "late", "the review was not received in time");
@@ -119,7 +119,7 @@ impl Routes {
     }
 
     fn unanswered(&self, why: &Unanswered) -> Response<Full<Bytes>> {
-        self.metrics.refused(why.reason);
+        self.metrics.refused.count([why.reason]);
         let mut response = text(why.status, format!("{}\n", why.text));
         if why.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

@@ -1,8 +1,10 @@
 //! The requests that a hook is for.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use crate::admission::{Operation, RequestRules};
+use crate::admission::{Operation, RequestRule, RuleInput};
 
 /// Requests for which an [`Admission`](crate::Admission) is called in a webhook server: a rule of
 /// its webhook configuration.
@@ -13,6 +15,13 @@ pub struct AdmissionRule {
     resources: Vec<String>,
     operations: Vec<Operation>,
     scope: &'static str,
+    labels: BTreeMap<String, String>,
+}
+
+/// A rule in the form that requests are matched against.
+pub(super) struct RunnableRule {
+    rule: RequestRule,
+    labels: BTreeMap<String, String>,
 }
 
 impl AdmissionRule {
@@ -27,6 +36,7 @@ impl AdmissionRule {
             resources: vec![resource.into()],
             operations: vec![Operation::Create, Operation::Update],
             scope: "*",
+            labels: BTreeMap::new(),
         }
     }
 
@@ -51,6 +61,18 @@ impl AdmissionRule {
         self
     }
 
+    /// Selects objects with a label only: `objectSelector` of the configuration. As there, the old
+    /// or the new object must have it, so the write that removes it is still reviewed.
+    #[must_use]
+    pub fn labelled(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(key.into(), value.into());
+        self
+    }
+
+    pub(super) const fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
     pub(super) const fn namespaced(mut self, is_namespaced: bool) -> Self {
         self.scope = if is_namespaced { "Namespaced" } else { "Cluster" };
         self
@@ -72,7 +94,17 @@ impl AdmissionRule {
         })
     }
 
-    pub(super) fn matcher(rules: &[Self]) -> RequestRules {
-        RequestRules::of(rules.iter().map(Self::value))
+    pub(super) fn runnable(&self) -> RunnableRule {
+        RunnableRule { rule: RequestRule::of(&self.value()), labels: self.labels.clone() }
+    }
+}
+
+impl RunnableRule {
+    /// Returns whether the rule selects a request with these objects, the new and the old one.
+    pub(super) fn matches(&self, request: &RuleInput<'_>, objects: [Option<&Value>; 2]) -> bool {
+        let has = |object: &Value| {
+            self.labels.iter().all(|(key, value)| object["metadata"]["labels"][key] == **value)
+        };
+        self.rule.matches(request) && objects.into_iter().flatten().any(has)
     }
 }

@@ -113,7 +113,7 @@ impl WebhookServer {
                 continue;
             };
             let connection = serve(routes.clone(), tls.clone(), stream, tasks.clone());
-            let connected = routes.metrics.connected();
+            let connected = routes.metrics.raise_connections();
             tasks.spawn(async move {
                 connection.await;
                 drop((place, connected));

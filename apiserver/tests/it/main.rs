@@ -14,6 +14,7 @@ mod deep;
 mod differences;
 mod differential;
 mod encryption;
+mod examples;
 mod expired;
 mod expiry;
 mod fair_shares;

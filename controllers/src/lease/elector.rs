@@ -55,7 +55,7 @@ pub(super) struct Inner {
     pub(super) config: ElectionConfig,
     pub(super) reads: Box<dyn Fn() -> LeaseRead + Send + Sync>,
     pub(super) writes: Arc<dyn Writer<Lease>>,
-    pub(super) clock: fn() -> Timestamp,
+    pub(super) clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     pub(super) status: Mutex<StatusCell>,
     runs: AtomicBool,
 }
@@ -94,7 +94,7 @@ impl Elector {
         config: ElectionConfig,
         reads: Arc<dyn ListWatch<S>>,
         writes: Arc<dyn Writer<Lease>>,
-        clock: fn() -> Timestamp,
+        clock: impl Fn() -> Timestamp + Send + Sync + 'static,
     ) -> Result<Self, ElectionConfigError>
     where
         S: Into<Arc<Lease>> + Send + 'static,
@@ -109,7 +109,7 @@ impl Elector {
             config,
             reads: Box::new(reads),
             writes,
-            clock,
+            clock: Box::new(clock),
             status: Mutex::default(),
             runs: AtomicBool::new(false),
         })))

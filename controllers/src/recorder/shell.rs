@@ -30,7 +30,7 @@ struct RecorderInner {
     sender: Sender<Note>,
     receiver: Mutex<Option<Receiver<Note>>>,
     writer: Arc<dyn Writer<EventObject>>,
-    clock: fn() -> Timestamp,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     component: Box<str>,
     limits: EventLimits,
     counts: RecorderCounters,
@@ -76,7 +76,7 @@ impl Recorder {
     pub fn new(
         component: &str,
         writer: Arc<dyn Writer<EventObject>>,
-        clock: fn() -> Timestamp,
+        clock: impl Fn() -> Timestamp + Send + Sync + 'static,
         limits: EventLimits,
     ) -> Self {
         let (sender, receiver) = channel(QUEUE_CAPACITY);
@@ -86,7 +86,7 @@ impl Recorder {
             sender,
             receiver,
             writer,
-            clock,
+            clock: Box::new(clock),
             component: component.into(),
             limits,
             counts,

@@ -6,6 +6,7 @@ mod actuator_fixture;
 mod batches;
 mod completions;
 mod diagnostics;
+mod examples;
 mod expectations;
 mod failures;
 mod finalizer;

@@ -1,69 +1,38 @@
-//! The invariant checker: verifies every committed change of attachments and subnets, and the
-//! interfaces of nodes after it, against the invariants in [`crate::plan`].
+//! The invariant checker: verifies every commit of attachments and subnets, and the interfaces of
+//! nodes after it, against the invariants in [`crate::plan`].
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::future::join3;
-use machinery::apiserver::{ApiServer, Handle, Identity};
-use machinery::objects::{
-    Filter, Freshness, ListRequest, ListWatch, Object, ObjectKey, WatchEvent, WatchFrom, WatchRequest,
-};
+use machinery::Plane;
+use machinery::apiserver::ApiServer;
 use machinery::sync::Mutex;
-use machinery::tokio::sync::Notify;
-use machinery::tokio::time::{Instant, sleep};
+use machinery::testing::{self, CommittedState, InvariantCheckerBuilder, InvariantViolation, Violations};
 use machinery::tokio_util::sync::CancellationToken;
-use machinery::{ObjectType, Plane};
 
 use crate::drive::Fabric;
 use crate::model::{IPLock, NetworkAttachment, Subnet};
 use crate::plan::{Invariants, NodeInterfaces, Violation, converged_violations};
 
-/// Interval of checks for convergence.
-const CHECK_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Checks the changes of a server's attachments and subnets, each as its watch event arrives, and
-/// then the interfaces of the nodes. Locks are checked by [`Self::not_converged`] only. Memory
-/// grows with history: for tests. Cheap to clone.
+/// Checks the commits of a server's attachments and subnets, and after them the interfaces of the
+/// nodes. Locks are checked by [`Self::not_converged`] only. Memory grows with history: for tests.
+/// Cheap to clone.
 #[derive(Clone)]
-pub struct InvariantChecker(Arc<Inner>);
-
-struct Inner {
-    attachments: Handle<NetworkAttachment>,
-    subnets: Handle<Subnet>,
-    locks: Handle<IPLock>,
-    state: Mutex<State>,
-    /// Wakes the sampler.
-    changed: Notify,
+pub struct InvariantChecker {
+    checker: testing::InvariantChecker,
+    nodes: Nodes,
 }
 
-#[derive(Default)]
-struct State {
-    invariants: Invariants,
-    nodes: Vec<CheckedNode>,
-    /// Interfaces not justified by changes observed so far: an agent may receive a change before
-    /// the checker.
-    suspects: Vec<NodeInterfaces>,
-    found: Vec<Violation>,
-}
+type Nodes = Arc<Mutex<Vec<CheckedNode>>>;
 
 #[derive(Clone)]
 struct CheckedNode {
     node: String,
     host: Ipv4Addr,
     fabric: Arc<dyn Fabric>,
-    /// Whether the node is listed beside the changes: its switch is slower than they are.
-    is_sampled: bool,
-}
-
-impl State {
-    fn add_suspects(&mut self, seen: Vec<NodeInterfaces>) {
-        self.suspects.extend(seen);
-        let Self { invariants, suspects, .. } = self;
-        suspects.retain(|seen| !invariants.node(seen).is_empty());
-    }
+    /// Whether the switch is in another process, and may be away for a while.
+    is_remote: bool,
 }
 
 impl InvariantChecker {
@@ -72,13 +41,8 @@ impl InvariantChecker {
     /// # Errors
     /// The server is in another process.
     pub fn run(plane: &Plane) -> machinery::Result<Self> {
-        let server = plane.server().ok_or("the invariant checker needs a server in this process")?;
-        let (auditor, watching) = Self::on(server, plane.stopping().clone());
-        plane.spawn(async move {
-            watching.await;
-            Ok(())
-        });
-        Ok(auditor)
+        let nodes = Nodes::default();
+        Ok(Self { checker: invariants(&nodes).run(plane)?, nodes })
     }
 
     /// Returns a checker of a server, and the future that runs it until cancelled.
@@ -86,143 +50,96 @@ impl InvariantChecker {
         server: &ApiServer,
         stopping: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
-        let auditor = Self(Arc::new(Inner {
-            attachments: server.handle(Identity::admin()),
-            subnets: server.handle(Identity::admin()),
-            locks: server.handle(Identity::admin()),
-            state: Mutex::default(),
-            changed: Notify::new(),
-        }));
-        let watches = auditor.clone();
-        let watching = async move {
-            let Inner { attachments, subnets, .. } = &*watches.0;
-            let attached =
-                watches.watch(attachments, |state, key, now| state.invariants.attachment(key, now));
-            let subnetted = watches.watch(subnets, |state, key, now| state.invariants.subnet(key, now));
-            stopping.run_until_cancelled(join3(attached, subnetted, watches.sample())).await;
-        };
-        (auditor, watching)
+        let nodes = Nodes::default();
+        let (checker, running) = invariants(&nodes).on(server, stopping);
+        (Self { checker, nodes }, running)
     }
 
     /// Adds a node to be checked. Its fabric is only listed, and `list` must have no side effects.
     pub fn watch_node(&self, node: &str, host: Ipv4Addr, fabric: Arc<dyn Fabric>) {
-        self.add_node(CheckedNode { node: node.into(), host, fabric, is_sampled: false });
+        self.nodes.lock().push(CheckedNode { node: node.into(), host, fabric, is_remote: false });
     }
 
-    /// Adds a node whose switch is in another process: several changes may share one list of its
-    /// interfaces.
+    /// Adds a node whose switch is in another process: while it is away, nothing is checked.
     pub fn sample_node(&self, node: &str, host: Ipv4Addr, fabric: Arc<dyn Fabric>) {
-        self.add_node(CheckedNode { node: node.into(), host, fabric, is_sampled: true });
+        self.nodes.lock().push(CheckedNode { node: node.into(), host, fabric, is_remote: true });
     }
 
     /// Returns all violations so far; complete once the system is quiescent.
     #[must_use]
-    pub fn violations(&self) -> Vec<Violation> {
-        let state = self.0.state.lock();
-        let unexpected = state.suspects.iter().flat_map(|seen| state.invariants.node(seen));
-        state.found.iter().cloned().chain(unexpected).collect()
+    pub fn violations(&self) -> Vec<InvariantViolation> {
+        self.checker.violations()
     }
 
     /// Returns the differences between the current state and a converged one.
     ///
     /// # Errors
-    /// The state cannot be read.
-    pub async fn not_converged(&self) -> machinery::Result<Vec<Violation>> {
-        let nodes = self.seen(|_| true).await?;
-        let Inner { attachments, subnets, locks, state, .. } = &*self.0;
-        let (attachments, subnets, locks) = (all(attachments).await?, all(subnets).await?, all(locks).await?);
-        let mut wrong = converged_violations(&attachments, &locks, &nodes);
-        if !state.lock().invariants.has_observed(&attachments, &subnets) {
-            wrong.push(Violation::NotConverged("not all changes have been observed yet".into()));
-        }
-        Ok(wrong)
+    /// The checker has ended.
+    pub async fn not_converged(&self) -> machinery::Result<Vec<InvariantViolation>> {
+        Ok(self.checker.differences().await?)
     }
 
-    /// Waits until the state has converged, at most `time_limit`. Returns the remaining
-    /// differences, and [`violations`](Self::violations), which never disappear once found.
-    ///
-    /// # Errors
-    /// The state cannot be read.
-    pub async fn wait_converged(&self, time_limit: Duration) -> machinery::Result<Vec<Violation>> {
-        let until = Instant::now() + time_limit;
-        loop {
-            let mut wrong = self.not_converged().await?;
-            wrong.extend(self.violations());
-            if wrong.is_empty() || Instant::now() >= until {
-                return Ok(wrong);
-            }
-            sleep(CHECK_INTERVAL).await;
-        }
-    }
-
-    async fn watch<K: ObjectType>(
-        &self,
-        of: &Handle<K>,
-        judge: impl Fn(&mut State, &ObjectKey, Option<&K>) -> Option<Violation>,
-    ) {
-        // A watch, not an informer, which merges changes and so hides brief violations.
-        let request = WatchRequest {
-            filter: Filter::default(),
-            from: WatchFrom::State(Freshness::Newest),
-            bookmarks: false,
-            timeout: None,
-        };
-        let mut changes = match of.watch(request).await {
-            Ok(changes) => changes,
-            Err(error) => return self.report(Violation::WatchLost(error.to_string())),
-        };
-        while let Some(change) = changes.next().await {
-            let (object, exists) = match change {
-                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => (object, true),
-                Ok(WatchEvent::Deleted(object) | WatchEvent::Left(object)) => (object, false),
-                Ok(WatchEvent::Bookmark { .. }) => continue,
-                Ok(_) => return self.report(Violation::WatchLost("an object cannot be decoded".into())),
-                Err(error) => return self.report(Violation::WatchLost(error.to_string())),
-            };
-            let found = judge(&mut self.0.state.lock(), &object.key(), exists.then_some(&object));
-            found.into_iter().for_each(|found| self.report(found));
-            self.0.changed.notify_one();
-            match self.seen(|node| !node.is_sampled).await {
-                Ok(seen) => self.0.state.lock().add_suspects(seen),
-                Err(error) => self.report(Violation::WatchLost(error.to_string())),
-            }
-        }
-        self.report(Violation::WatchLost("the server ended the watch".into()));
-    }
-
-    /// Checks the sampled nodes after changes. A switch may be away for a while: that is no
-    /// violation.
-    async fn sample(&self) {
-        loop {
-            self.0.changed.notified().await;
-            if let Ok(seen) = self.seen(|node| node.is_sampled).await {
-                self.0.state.lock().add_suspects(seen);
-            }
-        }
-    }
-
-    fn add_node(&self, node: CheckedNode) {
-        self.0.state.lock().nodes.push(node);
-    }
-
-    async fn seen(&self, which: impl Fn(&CheckedNode) -> bool) -> machinery::Result<Vec<NodeInterfaces>> {
-        let nodes: Vec<_> = self.0.state.lock().nodes.iter().filter(|node| which(node)).cloned().collect();
-        let mut seen = Vec::new();
-        for CheckedNode { node, host, fabric, .. } in nodes {
-            seen.push(NodeInterfaces { node, host, interfaces: fabric.list().await? });
-        }
-        Ok(seen)
-    }
-
-    fn report(&self, finding: Violation) {
-        let found = &mut self.0.state.lock().found;
-        if !found.contains(&finding) {
-            tracing::error!(%finding, "invariant violated");
-            found.push(finding);
+    /// Waits until the state has converged, at most `time_limit`. Returns the violations, which
+    /// never disappear once found, or the remaining differences.
+    pub async fn wait_converged(&self, time_limit: Duration) -> Vec<InvariantViolation> {
+        match self.checker.wait_for_rest(time_limit).await {
+            Ok(()) => Vec::new(),
+            Err(Violations(found)) => found,
         }
     }
 }
 
-async fn all<K: ObjectType>(of: &Handle<K>) -> machinery::Result<Vec<Arc<K>>> {
-    Ok(of.list(ListRequest::default()).await?.items)
+fn invariants(nodes: &Nodes) -> InvariantCheckerBuilder {
+    let invariants = Arc::new(Mutex::new(Invariants::default()));
+    let (of_attachments, of_subnets, of_nodes) = (invariants.clone(), invariants.clone(), invariants);
+    let (observed, at_rest) = (nodes.clone(), nodes.clone());
+    testing::InvariantChecker::builder()
+        .always("an address has one holder", move |commit| {
+            let (changes, mut invariants) = (commit.changes::<NetworkAttachment>(), of_attachments.lock());
+            let check = |change: testing::ObjectChange<_>| {
+                invariants.attachment(&change.key, change.after.as_deref())
+            };
+            changes.into_iter().filter_map(check).collect::<Vec<_>>()
+        })
+        .always("validated subnets do not conflict", move |commit| {
+            let (changes, mut invariants) = (commit.changes::<Subnet>(), of_subnets.lock());
+            let check =
+                |change: testing::ObjectChange<_>| invariants.subnet(&change.key, change.after.as_deref());
+            changes.into_iter().filter_map(check).collect::<Vec<_>>()
+        })
+        .observe("interfaces were desired", move || {
+            let (nodes, invariants) = (observed.clone(), of_nodes.clone());
+            async move {
+                let seen = interfaces(&nodes, false).await?;
+                Ok::<_, machinery::Error>(move |_: &CommittedState| {
+                    seen.iter().flat_map(|seen| invariants.lock().node(seen)).collect::<Vec<_>>()
+                })
+            }
+        })
+        .at_rest("nodes and locks are as desired", move |state| {
+            let nodes = at_rest.clone();
+            async move {
+                match interfaces(&nodes, true).await {
+                    Ok(nodes) => converged_violations(
+                        &state.all::<NetworkAttachment>(),
+                        &state.all::<IPLock>(),
+                        &nodes,
+                    ),
+                    Err(error) => vec![Violation::NotConverged(error.to_string())],
+                }
+            }
+        })
+}
+
+/// Lists the interfaces of the nodes; those of a switch that is away only on demand.
+async fn interfaces(nodes: &Nodes, all: bool) -> machinery::Result<Vec<NodeInterfaces>> {
+    let (nodes, mut seen) = (nodes.lock().clone(), Vec::new());
+    for CheckedNode { node, host, fabric, is_remote } in nodes {
+        match fabric.list().await {
+            Ok(interfaces) => seen.push(NodeInterfaces { node, host, interfaces }),
+            Err(_) if is_remote && !all => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(seen)
 }

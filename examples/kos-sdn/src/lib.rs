@@ -33,7 +33,7 @@
 //! | 10 | An address is released after its node has deleted the interface; its next holder then gets an interface at once | `address_is_released_after_its_interface`, `stale_remote_interface_yields_to_the_lock_holder` |
 //! | 11 | One command runs a cluster with working pings, and others probe it from other processes | `up_once_pings_and_exits_with_success`, `ping_and_trace_work_from_another_process` |
 //! | 12 | An allowed program runs once per interface, with limits of time and concurrency, and its process group ends with it; its result is reported | `disallowed_program_is_reported_and_not_run`, `adopted_interface_does_not_rerun_its_program`, `time_limit_kills_the_process_group`, `concurrent_and_waiting_programs_are_limited`, `shutdown_kills_running_programs`, `program_result_is_reported` |
-//! | 13 | The latency of each step is measured by cause and shown per attachment; a dashboard has all metrics | `each_latency_is_observed_once`, `latest_write_is_the_cause`, `timeline_names_the_cause_of_each_write`, `every_metric_has_exactly_one_panel`, `the_dashboard_in_the_tree_is_current` |
+//! | 13 | The latency of each step is measured by cause and shown per attachment; a dashboard has all metrics | `each_latency_is_observed_once`, `latest_write_is_the_cause`, `timeline_names_the_cause_of_each_write`, `observations_are_on_the_page_with_labels`, `the_dashboard_and_the_table_in_the_tree_are_current` |
 //! | 14 | Arbitrary bytes panic neither switch nor frame parser, and are forwarded only as the flows say | `arbitrary_frames_follow_the_flows`, `arbitrary_bytes_do_not_panic` |
 //! | 15 | An attachment that changes its network converges, in every order of events | `plan/races/moves.rs` |
 //! | 16 | A crash before or after any effect of a component changes nothing in the converged state: no object or interface is left over | `controllers_crashing_at_any_effect_converge_to_the_same_state`, `agent_crashing_at_any_effect_converges_to_the_same_state` |
@@ -88,4 +88,3 @@ pub mod model;
 pub mod plan;
 pub mod probe;
 pub mod up;
-pub mod wait;

@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery::objects::{ObjectKey, Uid, WriteError};
-use machinery::tokio::time::timeout;
-use machinery::{Objects, Plane};
+use machinery::{Objects, Plane, UntilError};
 
 use crate::model::{NetworkAttachment, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
-use crate::wait::wait_until;
 
 /// Creates probes and waits for their results. Cheap to clone.
 #[derive(Clone)]
@@ -133,15 +131,17 @@ impl Prober {
         let made = self.probes.create(&probe).await?.object;
         let key = machinery::objects::Object::key(&made);
         let uid = made.metadata.uid.as_deref().and_then(Uid::new);
-        let finished = wait_until(&self.probes, |probes| {
+        let finished = self.probes.until(self.time_limit, |probes| {
             let probe = probes.get(&key)?;
             let is_it = probe.metadata.uid.as_deref().and_then(Uid::new) == uid;
             probe.status.clone().filter(|status| is_it && status.finished)
         });
-        let answer = match timeout(self.time_limit, finished).await {
-            Ok(Some(status)) => Ok(status),
-            Ok(None) => Err(ProbeError::Ended),
-            Err(_) => Err(ProbeError::NoAnswer { node, time_limit: self.time_limit }),
+        let answer = match finished.await {
+            Ok(status) => Ok(status),
+            Err(UntilError::TimedOut { .. }) => {
+                Err(ProbeError::NoAnswer { node, time_limit: self.time_limit })
+            }
+            Err(_) => Err(ProbeError::Ended),
         };
         // If this future is dropped before, the agent deletes the probe.
         let _ = self.probes.delete(&key).await;

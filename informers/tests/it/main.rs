@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod drift;
+mod examples;
 mod interests;
 mod keyed;
 mod keyed_limits;

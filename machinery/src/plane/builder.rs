@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+#[cfg(feature = "embedded")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_core::CustomResourceExt;
@@ -17,6 +19,7 @@ use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::{Kinds, ObjectType};
 use super::shutdown::SHUTDOWN_TIMEOUT;
+use super::surroundings::Surroundings;
 use super::transport::Transport;
 
 /// Builds a [`Plane`] from its kinds and the location of its objects: an embedded server or a
@@ -30,9 +33,12 @@ pub struct PlaneBuilder {
     pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
     timeout: Duration,
+    pub(super) surroundings: Surroundings,
 }
 
-enum ObjectLocation {
+pub(super) enum ObjectLocation {
+    /// The server of another plane.
+    Shared(Box<Transport>),
     #[cfg(feature = "embedded")]
     Memory,
     #[cfg(feature = "embedded")]
@@ -111,7 +117,7 @@ pub fn from_args() -> PlaneBuilder {
 }
 
 impl PlaneBuilder {
-    fn at(location: ObjectLocation) -> Self {
+    pub(super) fn at(location: ObjectLocation) -> Self {
         Self {
             location,
             #[cfg(feature = "embedded")]
@@ -120,6 +126,7 @@ impl PlaneBuilder {
             serving: super::serving::Serving::default(),
             definitions: Vec::new(),
             timeout: SHUTDOWN_TIMEOUT,
+            surroundings: Surroundings::default(),
         }
     }
 
@@ -197,31 +204,36 @@ impl PlaneBuilder {
     }
 
     async fn start_plane(self) -> Result<Plane, PlaneError> {
-        match self.location {
+        let Self { location, timeout, surroundings, .. } = self;
+        let transport = match location {
+            ObjectLocation::Shared(transport) => *transport,
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {
-                serve(Memory::new(Options::default()), None, self.server_parts, self.timeout).await
+                serve(Memory::new(Options::default()), None, self.server_parts, &surroundings).await?
             }
             #[cfg(feature = "embedded")]
             ObjectLocation::Disk(path) => {
                 // Opening reads the log with blocking I/O.
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
-                serve(disk.clone(), Some(disk), self.server_parts, self.timeout).await
+                serve(disk.clone(), Some(disk), self.server_parts, &surroundings).await?
             }
             #[cfg(feature = "kube")]
-            ObjectLocation::Config(config) => {
-                reach(connected(*config)?, self.definitions, self.timeout).await
-            }
+            ObjectLocation::Config(config) => Transport::cluster(connected(*config)?).await?,
             #[cfg(feature = "kube")]
-            ObjectLocation::Kubeconfig(path) => {
-                reach(connected(read(&path).await?)?, self.definitions, self.timeout).await
-            }
+            ObjectLocation::Kubeconfig(path) => Transport::cluster(connected(read(&path).await?)?).await?,
             #[cfg(feature = "kube")]
-            ObjectLocation::Client(client) => reach(client, self.definitions, self.timeout).await,
+            ObjectLocation::Client(client) => Transport::cluster(client).await?,
             #[cfg(all(feature = "kube", feature = "embedded"))]
-            ObjectLocation::MissingValue(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
+            ObjectLocation::MissingValue(argument, wants) => {
+                return Err(PlaneError::Arguments { argument, wants });
+            }
+        };
+        let plane = Plane::new(transport, timeout, surroundings);
+        for define in self.definitions {
+            define(&plane).await?;
         }
+        Ok(plane)
     }
 }
 
@@ -230,23 +242,11 @@ async fn serve(
     store: impl Backend,
     disk: Option<Disk>,
     server_parts: Vec<AddToServer>,
-    timeout: Duration,
-) -> Result<Plane, PlaneError> {
-    let builder = server_parts.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
-    Ok(Plane::new(Transport::Embedded { server: builder.start().await?, disk }, timeout))
-}
-
-#[cfg(feature = "kube")]
-async fn reach(
-    client: Client,
-    definitions: Vec<EnsureDefinition>,
-    timeout: Duration,
-) -> Result<Plane, PlaneError> {
-    let plane = Plane::new(Transport::cluster(client).await?, timeout);
-    for define in definitions {
-        define(&plane).await?;
-    }
-    Ok(plane)
+    surroundings: &Surroundings,
+) -> Result<Transport, PlaneError> {
+    let builder = ApiServer::builder(store).clock(surroundings.clock());
+    let builder = server_parts.into_iter().fold(builder, |builder, add| add(builder));
+    Ok(Transport::Embedded { server: Arc::new(builder.start().await?), disk, is_shared: false })
 }
 
 #[cfg(feature = "kube")]

@@ -23,6 +23,7 @@ use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
 use super::shutdown::Handle;
+use super::surroundings::Surroundings;
 use super::tasks::TaskGroup;
 use super::transport::Transport;
 use super::written_fields::WrittenFields;
@@ -47,6 +48,7 @@ pub(super) struct Inner {
     pub(super) timeout: Duration,
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
+    pub(super) surroundings: Surroundings,
     registry: Arc<DiagnosticsRegistry>,
     written_fields: WrittenFields,
     /// References to the objects of the shared informers.
@@ -77,7 +79,7 @@ impl Inner {
 }
 
 impl Plane {
-    pub(super) fn new(transport: Transport, timeout: Duration) -> Self {
+    pub(super) fn new(transport: Transport, timeout: Duration, surroundings: Surroundings) -> Self {
         Self(Arc::new(Handle(Arc::new(Inner {
             transport,
             objects: Mutex::default(),
@@ -85,6 +87,7 @@ impl Plane {
             informers: TaskGroup::default(),
             timeout,
             failed: Mutex::default(),
+            surroundings,
             registry: Arc::default(),
             written_fields: WrittenFields::default(),
             references: Mutex::default(),
@@ -157,7 +160,7 @@ impl Plane {
         informer: informers::Builder<K>,
     ) -> Result<(Objects<K>, bool), PlaneError> {
         let kind = Kind::of::<K>()?;
-        let (informer, writer) = (informer.build(), self.0.transport.writer::<K>(&kind));
+        let (informer, writer) = (informer.build(), self.writer::<K>()?);
         let list_page = self.0.transport.list_page::<K>()?;
         let mut all = self.0.objects.lock();
         let existing = all.get(&TypeId::of::<K>()).cloned();
@@ -183,7 +186,8 @@ impl Plane {
     /// # Errors
     /// The type's kind is invalid.
     pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
-        Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
+        let kind = Kind::of::<K>()?;
+        Ok(self.0.surroundings.writer(&kind, self.0.transport.writer::<K>(&kind)))
     }
 
     /// Returns a builder for a separate informer, for instance with a filter or indexes. Run the
@@ -317,7 +321,7 @@ impl Plane {
     #[must_use]
     pub fn server(&self) -> Option<&machinery_apiserver::ApiServer> {
         match &self.0.transport {
-            Transport::Embedded { server, .. } => Some(server),
+            Transport::Embedded { server, .. } => Some(&**server),
             #[cfg(feature = "kube")]
             Transport::Cluster { .. } => None,
         }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
-use jiff::Timestamp;
 use machinery_controllers::{
     Controller, ElectionConfig, ElectionConfigError, Elector, Lease, Reconcile, Request, RunError,
     ShutdownReport, Term,
@@ -28,19 +27,21 @@ impl Plane {
     /// # Errors
     /// The configuration is invalid.
     pub fn elector(&self, config: ElectionConfig) -> Result<Elector, ElectionConfigError> {
+        let surroundings = &self.0.surroundings;
+        let clock = surroundings.clock();
         let elector = match self.transport() {
             #[cfg(feature = "embedded")]
             Transport::Embedded { server, .. } => {
                 let leases = server.handle_of::<Lease>(Lease::kind(), super::transport::identity());
                 let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
-                Elector::new(config, reads, Arc::new(leases), Timestamp::now)
+                Elector::new(config, reads, surroundings.uncounted_writer(Arc::new(leases)), clock)
             }
             #[cfg(feature = "kube")]
             Transport::Cluster { client, server } => {
                 let leases =
                     machinery_kube::Remote::<Lease>::new(client.clone(), Lease::kind(), server.clone());
                 let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
-                Elector::new(config, reads, Arc::new(leases), Timestamp::now)
+                Elector::new(config, reads, surroundings.uncounted_writer(Arc::new(leases)), clock)
             }
         }?;
         self.registry().elector(&elector);

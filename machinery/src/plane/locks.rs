@@ -57,13 +57,15 @@ impl Plane {
             Transport::Embedded { server, .. } => {
                 let handle = server.handle::<L>(super::transport::identity());
                 let source: Arc<dyn ListWatch<Arc<L>>> = Arc::new(handle.clone());
-                NameLocks::builder(LockKinds { kind, owners, writer: Arc::new(handle) }, source, make)
+                let writer = self.0.surroundings.writer(&kind, Arc::new(handle));
+                NameLocks::builder(LockKinds { kind, owners, writer }, source, make)
             }
             #[cfg(feature = "kube")]
             Transport::Cluster { client, server } => {
                 let remote = machinery_kube::Remote::<L>::new(client.clone(), kind.clone(), server.clone());
                 let source: Arc<dyn ListWatch<L>> = Arc::new(remote.clone());
-                NameLocks::builder(LockKinds { kind, owners, writer: Arc::new(remote) }, source, make)
+                let writer = self.0.surroundings.writer(&kind, Arc::new(remote));
+                NameLocks::builder(LockKinds { kind, owners, writer }, source, make)
             }
         };
         let locks = match namespace {

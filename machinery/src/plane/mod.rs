@@ -1,5 +1,6 @@
 //! The control plane: transport, shared informers, controllers and shutdown.
 
+mod beside;
 mod builder;
 #[cfg(feature = "server")]
 mod component;
@@ -24,8 +25,10 @@ mod serving;
 mod shutdown;
 mod signals;
 mod silence;
+mod surroundings;
 mod tasks;
 mod transport;
+mod until;
 mod written_fields;
 
 pub use builder::PlaneBuilder;
@@ -47,3 +50,4 @@ pub use shutdown::PlaneShutdownReport;
 pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;
+pub use until::UntilError;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use machinery_controllers::{EventLimits, EventObject, Recorder};
 use machinery_objects::Writer;
 
@@ -32,7 +31,9 @@ impl Inner {
                 Arc::new(machinery_kube::Remote::<EventObject>::new(client.clone(), kind, server.clone()))
             }
         };
-        let recorder = Recorder::new(component, writer, Timestamp::now, EventLimits::default());
+        let surroundings = &self.0.surroundings;
+        let writer = surroundings.uncounted_writer(writer);
+        let recorder = Recorder::new(component, writer, surroundings.clock(), EventLimits::default());
         self.registry().recorder(component, &recorder);
         self.run_as(&format!("the recorder {component}"), |stopping| recorder.run(stopping));
         recorder

@@ -78,7 +78,7 @@ impl PlaneBuilder {
 impl Serving {
     /// Creates the roles, listens, and watches certificates and the store until the shutdown.
     pub(super) async fn start(self, plane: &Plane) -> Result<(), PlaneError> {
-        let Transport::Embedded { server, disk } = plane.transport() else {
+        let Transport::Embedded { server, disk, .. } = plane.transport() else {
             return Err(PlaneError::NoServer);
         };
         let Some(listen) = self.listen else { return Ok(()) };

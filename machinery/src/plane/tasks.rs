@@ -24,6 +24,8 @@ pub(crate) struct TaskGroup {
 struct TaskNames {
     next: u64,
     all: BTreeMap<u64, String>,
+    #[cfg(feature = "testing")]
+    aborts: BTreeMap<u64, tokio::task::AbortHandle>,
 }
 
 /// Registration of a running task; the shutdown waits until it is dropped.
@@ -47,10 +49,15 @@ impl TaskGroup {
         F: Future<Output: Send> + Send + 'static,
     {
         let runs = self.register(name);
-        self.tasks.spawn(async move {
+        #[cfg(feature = "testing")]
+        let number = runs.number;
+        let task = self.tasks.spawn(async move {
             let _runs = runs;
             run.await
-        })
+        });
+        #[cfg(feature = "testing")]
+        self.names.lock().abortable(number, &task);
+        task
     }
 
     pub(crate) const fn stopping(&self) -> &CancellationToken {
@@ -69,8 +76,32 @@ impl TaskGroup {
     }
 }
 
+#[cfg(feature = "testing")]
+impl TaskGroup {
+    /// Aborts all tasks, and waits for those that end by it.
+    pub(super) async fn kill(&self, timeout: Duration) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.names.lock().aborts.values().for_each(tokio::task::AbortHandle::abort);
+        // A task of the user's that has only registered here ends by the token, or later.
+        let _ = time::timeout(timeout, self.tasks.wait()).await;
+    }
+}
+
+#[cfg(feature = "testing")]
+impl TaskNames {
+    fn abortable<T>(&mut self, number: u64, task: &JoinHandle<T>) {
+        if self.all.contains_key(&number) {
+            self.aborts.insert(number, task.abort_handle());
+        }
+    }
+}
+
 impl Drop for TaskGuard {
     fn drop(&mut self) {
-        self.names.lock().all.remove(&self.number);
+        let mut names = self.names.lock();
+        names.all.remove(&self.number);
+        #[cfg(feature = "testing")]
+        names.aborts.remove(&self.number);
     }
 }

@@ -14,7 +14,12 @@ use super::live_list::{ListPage, list_page};
 /// The server that stores the objects.
 pub(super) enum Transport {
     #[cfg(feature = "embedded")]
-    Embedded { server: machinery_apiserver::ApiServer, disk: Option<machinery_store::Disk> },
+    Embedded {
+        server: Arc<machinery_apiserver::ApiServer>,
+        disk: Option<machinery_store::Disk>,
+        /// Whether another plane started the server, and stops it.
+        is_shared: bool,
+    },
     #[cfg(feature = "kube")]
     Cluster { client: machinery_kube::kube_client::Client, server: machinery_kube::ServerProfile },
 }
@@ -27,6 +32,20 @@ impl Transport {
         let is_ours = super::define::is_machinery(&client).await?;
         let server = if is_ours { ServerProfile::machinery() } else { ServerProfile::kubernetes() };
         Ok(Self::Cluster { client, server })
+    }
+
+    /// Returns the transport of another plane on the same server.
+    pub(super) fn share(&self) -> Self {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, .. } => {
+                Self::Embedded { server: server.clone(), disk: None, is_shared: true }
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Self::Cluster { client: client.clone(), server: server.clone() }
+            }
+        }
     }
 
     pub(super) fn writer<K: ObjectType>(&self, kind: &Kind) -> Arc<dyn Writer<K>> {
@@ -106,7 +125,9 @@ impl Transport {
     pub(super) async fn shutdown(&self) {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, disk } => {
+            Self::Embedded { is_shared: true, .. } => {}
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, disk, .. } => {
                 server.stop().await;
                 if let Some(disk) = disk {
                     // A failed close only leaves the log without an end mark; no data is lost.

@@ -2,7 +2,6 @@
 //! same state, and then stops writing.
 
 use crate::samples::apps::{Adopts, App, AppName};
-use crate::samples::gate::CrashPoint;
 use crate::samples::scenario::{STEPS, ScenarioRun, play};
 use crate::samples::servers::TestServer;
 use machinery::apiserver::{ApiServer, Identity, KindOf};
@@ -10,6 +9,7 @@ use machinery::kube::ServerProfile;
 use machinery::kube::kube_client::Client;
 use machinery::objects::Object;
 use machinery::store::{Memory, Options};
+use machinery::testing::{CrashGate, CrashPoints};
 use std::sync::Arc;
 
 async fn server() -> Arc<ApiServer> {
@@ -18,32 +18,25 @@ async fn server() -> Arc<ApiServer> {
     Arc::new(server.start().await.unwrap())
 }
 
-async fn play_here(crash: Option<(usize, CrashPoint)>) -> usize {
+async fn play_here(gate: Arc<CrashGate>) -> machinery::Result {
     let server = server().await;
-    let effects = play((&TestServer::Here(server.clone()), "default"), crash).await;
+    play((&TestServer::Here(server.clone()), "default"), gate).await;
     server.stop().await;
-    effects
+    Ok(())
 }
 
-async fn play_over_the_wire(crash: Option<(usize, CrashPoint)>) -> usize {
+async fn play_over_the_wire(gate: Arc<CrashGate>) -> machinery::Result {
     let server = server().await;
     let client = Client::new(server.service(Identity::admin()), "default");
-    let effects = play((&TestServer::There(client, ServerProfile::machinery()), "default"), crash).await;
+    play((&TestServer::There(client, ServerProfile::machinery()), "default"), gate).await;
     server.stop().await;
-    effects
+    Ok(())
 }
 
 #[tokio::test]
 async fn a_crash_at_any_effect_converges_to_the_same_state() {
-    let effects = play_here(None).await;
-    assert!(effects > 30, "it has something to do: {effects}");
-    for side in [CrashPoint::Before, CrashPoint::After] {
-        let mut nth = 1;
-        while play_here(Some((nth, side))).await == nth {
-            nth += 1;
-        }
-        assert!(nth > 30, "{nth}");
-    }
+    let report = CrashPoints::all().run(play_here).await.unwrap();
+    assert!(report.effects.len() > 30 && report.crashes >= 2 * 30, "{report:?}");
 }
 
 /// Checks the test itself: it detects a controller that adopts foreign objects.
@@ -62,7 +55,7 @@ async fn the_scenario_detects_adoption_by_name() {
     ] {
         let server = server().await;
         let on = (&TestServer::Here(server.clone()), "default");
-        let mut world = ScenarioRun::new(on, adopts, Arc::default()).await;
+        let mut world = ScenarioRun::new(on, adopts, CrashGate::open()).await;
         for (acts, expected) in &STEPS[..step] {
             world.does(acts, expected, "it is right until then").await;
         }
@@ -75,10 +68,6 @@ async fn the_scenario_detects_adoption_by_name() {
 
 #[tokio::test]
 async fn a_crash_over_the_wire_converges_to_the_same_state() {
-    for nth in (1..).step_by(5) {
-        if play_over_the_wire(Some((nth, CrashPoint::After))).await != nth {
-            assert!(nth > 30, "{nth}");
-            return;
-        }
-    }
+    let report = CrashPoints::one_in(10, 3).run(play_over_the_wire).await.unwrap();
+    assert!(report.effects.len() > 30 && report.crashes >= 3, "{report:?}");
 }

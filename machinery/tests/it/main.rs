@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod components;
+mod crash_points;
 mod crashes;
 mod differential;
 mod fences;
 mod hosts;
+mod invariants;
 mod led_controllers;
 mod logs;
 mod mistakes;
@@ -14,6 +16,7 @@ mod mistakes;
 mod otel;
 mod own_writes;
 mod pages;
+mod paused_clock;
 mod planes;
 mod predicates;
 #[path = "../samples/mod.rs"]

@@ -10,30 +10,29 @@ mod samples;
 
 use cluster::{client, namespace};
 use machinery::kube::ServerProfile;
+use machinery::testing::CrashPoints;
 use samples::apps::{App, AppName};
-use samples::gate::CrashPoint;
 use samples::scenario::play;
 use samples::servers::TestServer;
 use samples::side_by_side::same_under;
 
 /// Garbage collection runs in real time, so only a sample of the effects is tested.
-const EVERY: usize = 5;
+const SHARE: u64 = 5;
 
 #[tokio::test]
 async fn a_crash_at_a_sampled_effect_converges_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App, AppName)>().start().await.unwrap();
     let place = TestServer::There(client.clone(), ServerProfile::kubernetes());
-    for nth in (1..).step_by(EVERY) {
-        for side in [CrashPoint::Before, CrashPoint::After] {
-            let namespace = namespace(&client, &format!("crash-{nth}-{side:?}").to_lowercase()).await;
-            if play((&place, &namespace), Some((nth, side))).await != nth {
-                assert!(nth > 30, "{nth}");
-                plane.stop().await;
-                return;
-            }
-        }
-    }
+    let report = CrashPoints::one_in(SHARE, 1).run(async |gate| {
+        let name = gate.point().map_or("no-crash".into(), |at| at.to_string().replace(' ', "-"));
+        let namespace = namespace(&client, &name).await;
+        play((&place, &namespace), gate).await;
+        Ok(())
+    });
+    let report = report.await.unwrap();
+    assert!(report.effects.len() > 30 && report.crashes >= 5, "{report:?}");
+    plane.stop().await;
 }
 
 #[tokio::test]

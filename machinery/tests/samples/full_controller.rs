@@ -2,12 +2,13 @@
 //! status.
 
 use super::apps::{Adopts, App, AppName, AppStatus, in_whose_way, lock, plan};
-use super::gate::{Gate, GatedWriter, Outside};
+use super::outside::Outside;
 use super::servers::TestServer;
 use machinery::controllers::{Claim, Controller, Finalizer, FinalizerEvent, LockKinds, NameLocks};
 use machinery::informers::Informer;
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
 use machinery::objects::{Deletion, Event, Fence, Kind, Object, ObjectKey, Preconditions, Uid, Writer};
+use machinery::testing::CrashGate;
 use machinery::{Next, ObjectType, Run, Settings};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ const FINALIZER: &str = "example.com/outside";
 /// In-memory state of a program, lost in a crash.
 #[derive(Clone)]
 pub(crate) struct Sample {
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<CrashGate>,
     outside: Arc<Outside>,
     adopts: Adopts,
     has_fences: bool,
@@ -38,7 +39,7 @@ impl Sample {
         (place, namespace): (&TestServer, &str),
         adopts: Adopts,
         outside: Arc<Outside>,
-        gate: Arc<Gate>,
+        gate: Arc<CrashGate>,
     ) -> Self {
         let (apps, maps) = (place.informer::<App>(), place.informer::<ConfigMap>());
         let owners = Kind::of::<App>().unwrap();
@@ -174,6 +175,6 @@ impl Sample {
     }
 }
 
-fn writer<K: ObjectType>(place: &TestServer, gate: &Arc<Gate>) -> Arc<dyn Writer<K>> {
-    Arc::new(GatedWriter { inner: place.writer::<K>(), gate: gate.clone() })
+fn writer<K: ObjectType>(place: &TestServer, gate: &Arc<CrashGate>) -> Arc<dyn Writer<K>> {
+    gate.writer(&Kind::of::<K>().unwrap(), place.writer::<K>())
 }

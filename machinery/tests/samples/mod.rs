@@ -2,7 +2,7 @@
 
 pub(crate) mod apps;
 pub(crate) mod full_controller;
-pub(crate) mod gate;
+pub(crate) mod outside;
 pub(crate) mod scenario;
 pub(crate) mod servers;
 pub(crate) mod side_by_side;

@@ -2,12 +2,13 @@
 
 use super::apps::{Adopts, App, AppName, app, by_uid, merge, owner_uid, strangers};
 use super::full_controller::Sample;
-use super::gate::{CrashPoint, Gate, Outside};
+use super::outside::Outside;
 use super::servers::TestServer;
 use machinery::ObjectType;
 use machinery::informers::Informer;
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
 use machinery::objects::{Deletion, Object, ObjectKey, Preconditions, ResourceVersion};
+use machinery::testing::CrashGate;
 use machinery::tokio::task::JoinHandle;
 use machinery::tokio::time::{Duration, Instant, sleep};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,20 +68,16 @@ const ROUNDS: usize = 10;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plays all steps in a namespace, with or without a crash; returns the number of effects before
-/// the crash, or in total.
-pub(crate) async fn play(on: (&TestServer, &str), crash: Option<(usize, CrashPoint)>) -> usize {
-    let gate = crash.map_or_else(Arc::default, Gate::crashing);
+/// Plays all steps in a namespace, with the crash of a gate or without one.
+pub(crate) async fn play(on: (&TestServer, &str), gate: Arc<CrashGate>) {
+    let crash = gate.point();
     let mut world = ScenarioRun::new(on, by_uid, gate.clone()).await;
     for (acts, expected) in STEPS {
         world.does(acts, expected, &format!("crash at {crash:?}, after {acts:?}")).await;
     }
-    assert_eq!(gate.crashed.get().is_some(), world.crashes == 1);
+    assert_eq!(gate.has_crashed(), world.crashes == 1);
     world.is_silent(&format!("crash at {crash:?}")).await;
-    let effects = gate.effects();
     world.stop().await;
-    // Without a crash: one more than with any crash.
-    if crash.is_some() && world.crashes == 0 { usize::MAX } else { effects }
 }
 
 pub(crate) struct ScenarioRun {
@@ -95,7 +92,7 @@ pub(crate) struct ScenarioRun {
 }
 
 impl ScenarioRun {
-    pub(crate) async fn new(on: (&TestServer, &str), adopts: Adopts, gate: Arc<Gate>) -> Self {
+    pub(crate) async fn new(on: (&TestServer, &str), adopts: Adopts, gate: Arc<CrashGate>) -> Self {
         let (place, namespace) = (on.0.clone(), on.1.to_owned());
         let (outside, tasks) = (Arc::<Outside>::default(), TaskTracker::new());
         let sample = Sample::new((&place, &namespace), adopts, outside.clone(), gate);
@@ -139,14 +136,14 @@ impl ScenarioRun {
 
     /// A crash loses all memory: the program is rebuilt.
     async fn restart_if_crashed(&mut self) {
-        if self.sample.gate.crashed.get().is_none() {
+        if !self.sample.gate.has_crashed() {
             return;
         }
         self.running.abort();
         let _ = (&mut self.running).await;
         self.crashes += 1;
         let place = (&self.place, self.namespace.as_str());
-        self.sample = Sample::new(place, self.adopts, self.outside.clone(), Arc::default());
+        self.sample = Sample::new(place, self.adopts, self.outside.clone(), CrashGate::open());
         self.running = self.tasks.spawn(self.sample.clone().run());
     }
 

@@ -6,6 +6,7 @@ mod clock;
 mod defects;
 mod dropping;
 mod end;
+mod examples;
 mod metrics;
 mod model;
 mod parity;

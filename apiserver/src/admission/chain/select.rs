@@ -9,7 +9,7 @@ use super::{AdmissionChain, ReviewedObjects, name};
 use crate::admission::authorizer::RbacAuthorizer;
 use crate::admission::conditions::ConditionAuthorizer;
 use crate::admission::matching::{ReviewVersion, RuleInput, matched, selects};
-use crate::admission::services::{AdmissionServices, Remarks};
+use crate::admission::services::{AdmissionReads, AdmissionServices, Remarks};
 use crate::admission::webhook::Webhook;
 use crate::admission::{Admission, Attributes, Operation};
 use crate::cache::StoredLabels;
@@ -113,7 +113,8 @@ impl<'a> AdmissionChain<'a> {
         plugin: &'q dyn Admission,
     ) -> Attributes<'q> {
         let remarks = self.request.notes.map(|notes| notes as &dyn Remarks);
-        let services = AdmissionServices { plugin: plugin.name(), remarks, reads: Some(&self.reads) };
+        let reads = AdmissionReads::Store(&self.reads);
+        let services = AdmissionServices { plugin: plugin.name(), remarks, reads: Some(reads) };
         Attributes { services, ..attributes }
     }
 }

@@ -29,6 +29,8 @@ use crate::storage::Place;
 ///   a dangling reference until the cascade has deleted the other object, too. A reference from an
 ///   object that the cascade does not delete stays: to refuse the deletion of its namespace, make
 ///   Namespaces a member, with keys by name.
+/// - Objects that the server itself creates, such as the ServiceAccount `default` of a namespace,
+///   are not checked and count for others.
 /// - Objects of a member kind that is not served (yet) are unknown to the check. They are under the
 ///   keys once their kind is served.
 ///

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use machinery_apiserver::{
-    Admission, AdmissionHooks, AdmissionReadError, AdmissionRule, ApiServer, Attributes, Denied, KindOf,
-    Operation, WebhookEndpoint, WebhookLimits, Wrong,
+    Admission, AdmissionHooks, AdmissionReadError, AdmissionReader, AdmissionRule, ApiServer, Attributes,
+    Denied, KindOf, Operation, WebhookEndpoint, WebhookLimits, Wrong,
 };
-use machinery_objects::InvalidField;
+use machinery_objects::{InvalidField, Kind};
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ async fn a_panic_of_a_hook_denies_one_request() {
     let panics = webhook.review(&authority.pem, "/validate", &review("panics", &json!({}))).await;
     assert_eq!((&panics["allowed"], &panics["status"]["code"]), (&false.into(), &500.into()));
     let reads = webhook.review(&authority.pem, "/validate", &review("reads", &json!({}))).await;
-    assert!(reads["status"]["message"].as_str().unwrap().contains("give the plugin a client"), "{reads}");
+    assert!(reads["status"]["message"].as_str().unwrap().contains("AdmissionHooks::reader"), "{reads}");
     let fine = webhook.review(&authority.pem, "/validate", &review("a", &json!({}))).await;
     assert_eq!(fine, json!({"uid": "u", "allowed": true, "auditAnnotations": {"operation": "CREATE"}}));
     webhook.stop().await;
@@ -223,4 +223,123 @@ async fn a_mutation_keeps_the_status_and_unknown_fields() {
         json!({"operation": "UPDATE", "subResource": "status", "object": {"spec": {}}, "oldObject": old});
     assert_eq!(mutated(status).await, Value::Null);
     assert_eq!(mutated(json!({"object": {"spec": {"size": "nine"}}})).await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_plugin_is_called_for_the_requests_of_its_rules() {
+    let response = async |change: &[(&str, Value)]| {
+        let mut review = review("kept", &json!({"color": "red"}));
+        for (pointer, value) in change {
+            *review.pointer_mut(pointer).unwrap() = value.clone();
+        }
+        let answer = hooks().review(super::phase("/validate"), &review, Timestamp::UNIX_EPOCH).await.unwrap();
+        answer["response"].clone()
+    };
+    let called = json!({"operation": "CREATE"});
+    assert_eq!(response(&[]).await["auditAnnotations"], called);
+    let gadgets = ("/request/resource/resource", "gadgets".into());
+    let foreign = ("/request/resource/group", "other.example.com".into());
+    for change in [gadgets, foreign, ("/request/resource/version", "v2".into())] {
+        let response = response(std::slice::from_ref(&change)).await;
+        assert_eq!(response, json!({"uid": "u", "allowed": true}), "{change:?}");
+    }
+    let delete = [
+        ("/request/operation", "DELETE".into()),
+        ("/request/oldObject", json!({"metadata": {"name": "kept"}})),
+        ("/request/object", Value::Null),
+    ];
+    let response = response(&delete).await;
+    assert_eq!(
+        (&response["allowed"], &response["status"]["code"]),
+        (&false.into(), &403.into()),
+        "{response}"
+    );
+}
+
+/// Reads one widget.
+struct OneWidget;
+
+#[async_trait]
+impl AdmissionReader for OneWidget {
+    async fn get(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, AdmissionReadError> {
+        Ok(self.list(kind, namespace).await?.into_iter().find(|object| object["metadata"]["name"] == name))
+    }
+
+    async fn list(&self, kind: &Kind, namespace: Option<&str>) -> Result<Vec<Value>, AdmissionReadError> {
+        match (kind.plural(), namespace) {
+            ("widgets", Some("default")) => {
+                Ok(vec![json!({"metadata": {"name": "one"}, "spec": {"size": 7}})])
+            }
+            ("widgets", _) => Ok(vec![json!({"metadata": {"name": "two"}, "spec": {"size": "seven"}})]),
+            _ => Err(AdmissionReadError::NotServed { reason: kind.to_string() }),
+        }
+    }
+}
+
+/// Denies what it has read.
+struct ReadingPlugin;
+
+#[async_trait]
+impl Admission for ReadingPlugin {
+    async fn validate(&self, attributes: &Attributes<'_>) -> Result<(), Denied> {
+        let all = attributes.list::<Widget>(attributes.namespace).await?;
+        let one = attributes.get::<Widget>(attributes.namespace, "one").await?;
+        let none = attributes.get::<Widget>(attributes.namespace, "none").await?;
+        let error = attributes.list::<k8s_openapi::api::core::v1::Secret>(None).await.unwrap_err();
+        assert!(matches!(error, AdmissionReadError::NotServed { .. }), "{error}");
+        let undecodable = attributes.list::<Widget>(None).await.unwrap_err();
+        assert!(matches!(undecodable, AdmissionReadError::Undecodable { .. }), "{undecodable}");
+        Err(Denied::new(format!("{} {:?} {}", all.len(), one.unwrap().spec.size, none.is_none())))
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_in_a_webhook_reads_by_its_reader() {
+    let hooks = AdmissionHooks::new("widgets.example.com").reader(OneWidget);
+    let hooks = hooks.admission(ReadingPlugin, [AdmissionRule::of::<Widget>()]);
+    let review = review("a", &json!({}));
+    let answer = hooks.review(super::phase("/validate"), &review, Timestamp::UNIX_EPOCH).await.unwrap();
+    let message = answer["response"]["status"]["message"].as_str().unwrap();
+    assert!(message.ends_with("1 Some(7) true"), "{message}");
+}
+
+/// In a cluster webhooks are called for the deletions of its controllers.
+#[tokio::test]
+async fn deletions_of_a_cascade_are_allowed_without_a_call() {
+    let allowed = async |user: &str| {
+        let mut review = review("kept", &json!({}));
+        review["request"]["operation"] = "DELETE".into();
+        review["request"]["oldObject"] = review["request"]["object"].take();
+        review["request"]["userInfo"]["username"] = user.into();
+        let answer = hooks().review(super::phase("/validate"), &review, Timestamp::UNIX_EPOCH).await.unwrap();
+        answer["response"]["allowed"] == true
+    };
+    assert!(!allowed("ann").await);
+    for controller in ["namespace-controller", "generic-garbage-collector"] {
+        assert!(allowed(&format!("system:serviceaccount:kube-system:{controller}")).await);
+        assert!(!allowed(&format!("system:serviceaccount:default:{controller}")).await);
+    }
+}
+
+#[tokio::test]
+async fn a_labelled_rule_selects_objects_that_have_or_had_the_label() {
+    let called = async |new: Value, old: Value| {
+        let rule = AdmissionRule::of::<Widget>().labelled("reviewed", "yes");
+        let hooks = AdmissionHooks::new("widgets.example.com").admission(LabellingPlugin, [rule]);
+        let mut review = review("a", &json!({}));
+        review["request"]["operation"] = "UPDATE".into();
+        review["request"]["object"]["metadata"]["labels"] = new;
+        review["request"]["oldObject"] = json!({"metadata": {"name": "a", "labels": old}});
+        let answer = hooks.review(super::phase("/validate"), &review, Timestamp::UNIX_EPOCH).await.unwrap();
+        answer["response"].get("auditAnnotations").is_some()
+    };
+    let label = |value: &str| json!({"reviewed": value});
+    assert!(called(label("yes"), Value::Null).await);
+    assert!(called(Value::Null, label("yes")).await);
+    assert!(!called(label("no"), Value::Null).await);
 }

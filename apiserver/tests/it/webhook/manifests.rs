@@ -17,9 +17,10 @@ impl Admission for Nothing {}
 fn manifests_have_the_rules_of_all_hooks() {
     let rule = AdmissionRule::new("apps", "*", "deployments").resource("deployments/status");
     let deletions = AdmissionRule::new("", "v1", "namespaces").operations([Operation::Delete]);
+    let labelled = AdmissionRule::new("apps", "v1", "statefulsets").labelled("example.com/reviewed", "yes");
     let hooks = || {
         let hooks = AdmissionHooks::new("widgets.example.com").kind(KindOf::<Widget>::new());
-        hooks.admission(Nothing, [rule.clone(), deletions.clone()])
+        hooks.admission(Nothing, [rule.clone(), deletions.clone(), labelled.clone()])
     };
     let service = WebhookEndpoint::service("net", "hooks").port(8443);
     let manifests = hooks().manifests(&service).unwrap();
@@ -52,6 +53,11 @@ fn manifests_have_the_rules_of_all_hooks() {
     assert_eq!(resources(mutating), expected, "a deletion cannot be mutated");
     expected.push((r#"["namespaces"]"#.to_owned(), delete));
     assert_eq!(resources(validating), expected);
+
+    let second = &validating["webhooks"][1];
+    assert_eq!(second["name"], "validate-2.widgets.example.com");
+    assert_eq!(second["objectSelector"], serde_json::json!({"matchLabels": {"example.com/reviewed": "yes"}}));
+    assert_eq!(second["rules"][0]["resources"], serde_json::json!(["statefulsets"]));
 
     let ca = WebhookAuthority::new("a").pem;
     let url = hooks().manifests(&WebhookEndpoint::url("https://h:1/").ca_bundle(&ca)).unwrap();

@@ -116,7 +116,7 @@ pub(super) async fn run_on(arguments: &UpArguments, fabric: ClusterFabric) -> ma
         Either::Right((ended, _)) => ended.map(|()| true),
     };
     let violations = match checker {
-        Some(checker) if arguments.check => checker.wait_converged(SETTLE_TIME).await.unwrap_or_default(),
+        Some(checker) if arguments.check => checker.wait_converged(SETTLE_TIME).await,
         _ => Vec::new(),
     };
     up.plane().stop().await;
@@ -172,7 +172,7 @@ async fn show(
     };
     drop(progress);
     let violations = match checker.filter(|_| arguments.once) {
-        Some(checker) => checker.wait_converged(TIME_LIMIT).await?,
+        Some(checker) => checker.wait_converged(TIME_LIMIT).await,
         None => Vec::new(),
     };
     let is_well = pings.iter().all(PingResult::is_right) && violations.is_empty();

@@ -13,7 +13,7 @@ use machinery::k8s_openapi::api::core::v1::Namespace;
 use machinery::objects::{Deletion, Event, Filter, Object as _, ObjectKey, WriteError, Writer};
 use machinery::sync::Mutex;
 use machinery::tokio::sync::mpsc;
-use machinery::tokio::time::{Instant, sleep, sleep_until, timeout};
+use machinery::tokio::time::{Instant, sleep, sleep_until};
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::{Plane, tokio};
 
@@ -181,8 +181,7 @@ async fn subnets(plane: &Plane, settings: &LoadSettings, networks: &[LoadNetwork
         objects_made.map_err(|error| format!("a subnet cannot be created: {error}"))?;
     }
     let counts = |key: &ObjectKey| subnets.get(key).is_some_and(|subnet| subnet.status.validated);
-    let all_count = crate::wait::wait_until(&subnets, |_| keys.iter().all(counts).then_some(()));
-    if timeout(TIME_LIMIT, all_count).await.is_ok() {
+    if subnets.until(TIME_LIMIT, |_| keys.iter().all(counts).then_some(())).await.is_ok() {
         return Ok(());
     }
     let late = keys.iter().find(|key| !counts(key)).and_then(|key| Some((key, subnets.get(key)?)));

@@ -46,9 +46,6 @@ pub enum Violation {
     /// After convergence, actual and desired state differ.
     #[error("not converged: {0}")]
     NotConverged(String),
-    /// The watch failed; changes may be missing.
-    #[error("changes may have been missed: {0}")]
-    WatchLost(String),
 }
 
 /// The interfaces of one node.
@@ -97,16 +94,6 @@ impl Invariants {
         self.addresses.insert(key.clone(), place);
         let one = self.holders.insert(place, key.clone())?;
         Some(Violation::Shared { vni: place.vni, address: place.address, one, other: key.clone() })
-    }
-
-    /// Returns true if all current addresses and validated subnets have been observed.
-    #[must_use]
-    pub fn has_observed(&self, attachments: &[Arc<NetworkAttachment>], subnets: &[Arc<Subnet>]) -> bool {
-        let now = attachments.iter().filter_map(|one| Some((one.key(), address_key(one)?)));
-        let validated = subnets.iter().filter(|subnet| subnet.status.validated);
-        now.collect::<BTreeMap<_, _>>() == self.addresses
-            && validated.map(|subnet| (subnet.key(), &subnet.spec)).collect::<BTreeMap<_, _>>()
-                == self.validated.iter().map(|(key, subnet)| (key.clone(), &subnet.spec)).collect()
     }
 
     /// Applies a change of a subnet, or its deletion.

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery::objects::{Object as _, WriteError, Written};
-use machinery::tokio::time::timeout;
-use machinery::{Objects, Plane};
+use machinery::{Objects, Plane, UntilError};
 
 pub use pings::{PingResult, pairs, ping_pairs};
 
@@ -26,7 +25,6 @@ use crate::metrics::Metrics;
 use crate::model::{self, NetworkAttachment, Subnet};
 use crate::plan::ovs::SwitchSettings;
 use crate::probe::pending_reason;
-use crate::wait::wait_until;
 
 /// The settings of a local cluster.
 #[derive(Clone, Debug)]
@@ -155,14 +153,16 @@ impl LocalCluster {
         mut progress: impl FnMut(usize, usize),
     ) -> machinery::Result<Vec<Arc<NetworkAttachment>>> {
         self.attachments.informer().synced().await?;
-        let all = wait_until(&self.attachments, |attachments| {
+        let all = self.attachments.until(time_limit, |attachments| {
             let all: Vec<_> = attachments.read().iter().map(|(_, attachment)| attachment.clone()).collect();
             let ready = all.iter().filter(|one| !one.status.ifc_name.is_empty()).count();
             progress(ready, all.len());
             (ready == all.len()).then_some(all)
         });
-        if let Ok(all) = timeout(time_limit, all).await {
-            return Ok(all.unwrap_or_default());
+        match all.await {
+            Ok(all) => return Ok(all),
+            Err(error @ UntilError::Stopped { .. }) => return Err(error.into()),
+            Err(_) => {}
         }
         let late = self.attachments.read();
         let mut late = late.iter().filter(|(_, one)| one.status.ifc_name.is_empty());

@@ -113,9 +113,8 @@ impl PlaneFixture {
     }
 
     async fn until(&self, name: &str, condition: impl Fn(Option<&NetworkAttachment>) -> bool) {
-        let so =
-            kos::wait::wait_until(&self.attachments, |_| condition(self.get(name).as_deref()).then_some(()));
-        if tokio::time::timeout(DEADLINE, so).await.is_err() {
+        let holds = |_: &Objects<NetworkAttachment>| condition(self.get(name).as_deref()).then_some(());
+        if self.attachments.until(DEADLINE, holds).await.is_err() {
             let all = self.attachments.read();
             panic!(
                 "the condition never held for {name}: {:#?}",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
-use kos::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections};
+use kos::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections, gated};
 use kos::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactError, Transaction};
 use kos::drive::sim::SimFabric;
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
@@ -16,17 +16,17 @@ use kos::plan::ovs::SwitchSettings;
 use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::sync::Mutex;
+use machinery::testing::CrashGate;
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::{Gate, Gated};
-use crate::gated_switch::gated;
+use crate::gated_fabric::Gated;
 use crate::harness::host;
 
 /// The switch of a node, which outlives its agents.
 #[async_trait]
 pub(crate) trait CrashNode: Send + Sync {
     /// Returns the fabric of an agent, whose effects pass a gate.
-    fn fabric(&self, gate: &Arc<Gate>, plane: &Plane) -> Arc<dyn Fabric>;
+    fn fabric(&self, gate: &Arc<CrashGate>, plane: &Plane) -> Arc<dyn Fabric>;
 
     /// Returns a fabric for the invariant checker, which only lists.
     fn observed(&self) -> Arc<dyn Fabric>;
@@ -37,7 +37,7 @@ pub(crate) trait CrashNode: Send + Sync {
 
 #[async_trait]
 impl CrashNode for SimFabric {
-    fn fabric(&self, gate: &Arc<Gate>, _: &Plane) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<CrashGate>, _: &Plane) -> Arc<dyn Fabric> {
         Arc::new(Gated(self.clone(), gate.clone()))
     }
 
@@ -94,7 +94,7 @@ fn settings(number: u8) -> SwitchSettings {
 
 #[async_trait]
 impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
-    fn fabric(&self, gate: &Arc<Gate>, plane: &Plane) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<CrashGate>, plane: &Plane) -> Arc<dyn Fabric> {
         // A killed process has no connections.
         let killed = self.ended.child_token();
         std::mem::replace(&mut *self.killed.lock(), killed.clone()).cancel();

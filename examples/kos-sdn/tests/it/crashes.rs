@@ -10,12 +10,14 @@ use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{SimLimits, Underlay};
 use kos::model::{IPLock, NetworkAttachment, Subnet};
 use machinery::Plane;
+use machinery::apiserver::Identity;
+use machinery::kube::kube_client::Client;
 use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
+use machinery::testing::{CrashGate, CrashPoints};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::crash_nodes::{CrashNode, simulated_switches};
-use crate::gate::{Gate, Side, plane};
 use crate::harness::{DEADLINE, assert_converges, host};
 use crate::server::{ServerFixture, create_namespace, foreign_server, key};
 
@@ -36,15 +38,21 @@ struct CrashHarness {
     namespace: String,
     others: Vec<Plane>,
     crashes: Component,
-    gate: Arc<Gate>,
+    gate: Arc<CrashGate>,
     running: Plane,
 }
 
 /// Two nodes.
 pub(crate) type CrashNodes = [Arc<dyn CrashNode>; 2];
 
-async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes: &CrashNodes) -> Plane {
-    let plane = plane(&fixture.server, gate).await;
+/// A plane over the wire whose writes pass a gate.
+async fn plane(fixture: &ServerFixture, gate: &Arc<CrashGate>) -> Plane {
+    let client = Client::new(fixture.server.service(Identity::admin()), "n");
+    machinery::kube_client(client).crash_gate(gate).start().await.unwrap()
+}
+
+async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<CrashGate>, nodes: &CrashNodes) -> Plane {
+    let plane = plane(fixture, gate).await;
     match what {
         Component::Controllers => drop(controllers::run(&plane, ControllerSettings::default()).unwrap()),
         Component::Agent => agent(&plane, 1, &*nodes[0], gate),
@@ -52,7 +60,7 @@ async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes:
     plane
 }
 
-fn agent(plane: &Plane, number: u8, node: &dyn CrashNode, gate: &Arc<Gate>) {
+fn agent(plane: &Plane, number: u8, node: &dyn CrashNode, gate: &Arc<CrashGate>) {
     let settings = AgentSettings::new(&format!("node-{number}"), host(number));
     let fabric = node.fabric(gate, plane);
     Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
@@ -68,7 +76,7 @@ impl CrashHarness {
         fixture: ServerFixture,
         nodes: CrashNodes,
         crashes: Component,
-        at: Option<(usize, Side)>,
+        gate: Arc<CrashGate>,
     ) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         let (checker, audits) = InvariantChecker::on(&fixture.server, stopping.clone());
@@ -76,15 +84,14 @@ impl CrashHarness {
         for (number, node) in (1..).zip(&nodes) {
             checker.watch_node(&format!("node-{number}"), host(number), node.observed());
         }
-        let free = Gate::crashing(None);
+        let free = CrashGate::open();
         let other = match crashes {
             Component::Controllers => Component::Agent,
             Component::Agent => Component::Controllers,
         };
-        let second = plane(&fixture.server, &free).await;
+        let second = plane(&fixture, &free).await;
         agent(&second, 2, &*nodes[1], &free);
         let others = vec![second, runs(&fixture, other, &free, &nodes).await];
-        let gate = Gate::crashing(at);
         let running = runs(&fixture, crashes, &gate, &nodes).await;
         let namespace = "n".to_owned();
         Self { fixture, checker, tasks, stopping, nodes, namespace, others, crashes, gate, running }
@@ -95,8 +102,8 @@ impl CrashHarness {
         let so = async {
             loop {
                 if self.gate.has_crashed() {
-                    self.running.stop_within(Duration::ZERO).await;
-                    self.gate = Gate::crashing(None);
+                    self.running.kill().await;
+                    self.gate = CrashGate::open();
                     self.running = runs(&self.fixture, self.crashes, &self.gate, &self.nodes).await;
                 }
                 if state(&self.fixture).await == expected
@@ -134,9 +141,8 @@ impl CrashHarness {
         self.fixture.subnets.delete(&key(&self.namespace, name), &Deletion::default()).await.unwrap();
     }
 
-    /// Checks that nothing is left. Returns the number of effects, and whether the component
-    /// crashed.
-    async fn finish(mut self, first: &Arc<Gate>) -> (usize, bool) {
+    /// Checks that nothing is left.
+    async fn finish(mut self) -> machinery::Result {
         self.wait_for_state("").await;
         assert_converges(&self.checker).await;
         for node in &self.nodes {
@@ -151,7 +157,7 @@ impl CrashHarness {
         self.tasks.close();
         self.tasks.wait().await;
         self.fixture.server.stop().await;
-        (first.effects(), first.has_crashed())
+        Ok(())
     }
 }
 
@@ -191,9 +197,9 @@ const FULL: &str = "Referenced subnet has run out of IPs";
 pub(crate) async fn scenario(
     nodes: CrashNodes,
     crashes: Component,
-    at: Option<(usize, Side)>,
-) -> (usize, bool) {
-    scenario_in("n", nodes, crashes, at).await
+    gate: Arc<CrashGate>,
+) -> machinery::Result {
+    scenario_in("n", nodes, crashes, gate).await
 }
 
 /// The scenario in a namespace, whose name is part of the names of network namespaces.
@@ -201,13 +207,12 @@ pub(crate) async fn scenario_in(
     namespace: &str,
     nodes: CrashNodes,
     crashes: Component,
-    at: Option<(usize, Side)>,
-) -> (usize, bool) {
+    gate: Arc<CrashGate>,
+) -> machinery::Result {
     let fixture = ServerFixture::new().await;
     create_namespace(&fixture.server, namespace).await;
-    let mut scenario = CrashHarness::new(fixture, nodes, crashes, at).await;
+    let mut scenario = CrashHarness::new(fixture, nodes, crashes, gate).await;
     scenario.namespace = namespace.into();
-    let first = scenario.gate.clone();
     scenario.subnet("s", 17, "10.1.0.0/31").await;
     scenario.wait_for_state("s counts").await;
     scenario.attach("a", "node-1").await;
@@ -231,16 +236,15 @@ pub(crate) async fn scenario_in(
     }
     scenario.wait_for_state("s counts").await;
     scenario.remove_subnet("s").await;
-    scenario.finish(&first).await
+    scenario.finish().await
 }
 
 /// Two conflicting subnets without the guard: the second is validated after deletion of the first;
 /// the first, recreated, comes too late.
-async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
+async fn conflict(crashes: Component, gate: Arc<CrashGate>) -> machinery::Result {
     let mut scenario =
-        CrashHarness::new(ServerFixture::of(foreign_server().await).await, simulated_nodes(), crashes, at)
+        CrashHarness::new(ServerFixture::of(foreign_server().await).await, simulated_nodes(), crashes, gate)
             .await;
-    let first = scenario.gate.clone();
     scenario.subnet("r", 17, "10.1.0.0/24").await;
     scenario.wait_for_state("r counts").await;
     scenario.subnet("s", 17, "10.1.0.0/25").await;
@@ -256,41 +260,31 @@ async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool
     scenario.remove_subnet("s").await;
     scenario.wait_for_state("r counts").await;
     scenario.remove_subnet("r").await;
-    scenario.finish(&first).await
+    scenario.finish().await
 }
 
-async fn at_each_effect<F>(scenario: impl Fn(Option<(usize, Side)>) -> F, at_least: usize)
-where
-    F: Future<Output = (usize, bool)>,
-{
-    let (effects, _) = scenario(None).await;
-    assert!(effects >= at_least, "too few effects: {effects}");
-    for side in [Side::Before, Side::After] {
-        let mut nth = 1;
-        while scenario(Some((nth, side))).await.1 {
-            nth += 1;
-        }
-        assert!(nth > at_least, "{nth}");
-    }
+async fn at_each_effect(scenario: impl AsyncFn(Arc<CrashGate>) -> machinery::Result, at_least: usize) {
+    let report = CrashPoints::all().run(scenario).await.unwrap();
+    assert!(report.effects.len() >= at_least && report.crashes >= 2 * at_least, "too few: {report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_crashing_at_any_effect_converge_to_the_same_state() {
-    at_each_effect(|at| scenario(simulated_nodes(), Component::Controllers, at), 12).await;
+    at_each_effect(async |gate| scenario(simulated_nodes(), Component::Controllers, gate).await, 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agent_crashing_at_any_effect_converges_to_the_same_state() {
-    at_each_effect(|at| scenario(simulated_nodes(), Component::Agent, at), 12).await;
+    at_each_effect(async |gate| scenario(simulated_nodes(), Component::Agent, gate).await, 12).await;
 }
 
 /// An effect is a transaction, a bundle or a change of a link.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agent_crashing_at_any_effect_on_a_simulated_open_vswitch_converges_to_the_same_state() {
-    at_each_effect(|at| scenario(simulated_switches(), Component::Agent, at), 40).await;
+    at_each_effect(async |gate| scenario(simulated_switches(), Component::Agent, gate).await, 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn validators_crashing_at_any_effect_agree() {
-    at_each_effect(|at| conflict(Component::Controllers, at), 7).await;
+    at_each_effect(async |gate| conflict(Component::Controllers, gate).await, 7).await;
 }

@@ -121,12 +121,8 @@ impl Harness {
 
     /// Waits until a condition on an attachment holds.
     pub(crate) async fn until(&self, name: &str, condition: impl Fn(Option<&NetworkAttachment>) -> bool) {
-        let so = async {
-            while !condition(self.get(name).as_deref()) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        if tokio::time::timeout(DEADLINE, so).await.is_err() {
+        let holds = |_: &Objects<NetworkAttachment>| condition(self.get(name).as_deref()).then_some(());
+        if self.attachments.until(DEADLINE, holds).await.is_err() {
             panic!("the condition never held for {name}: {:#?}", self.get(name));
         }
     }
@@ -160,7 +156,7 @@ impl Harness {
 
 /// Asserts convergence, and that no violation ever occurred.
 pub(crate) async fn assert_converges(checker: &InvariantChecker) {
-    let wrong = checker.wait_converged(DEADLINE).await.unwrap();
+    let wrong = checker.wait_converged(DEADLINE).await;
     assert!(wrong.is_empty(), "no convergence: {wrong:#?}");
 }
 

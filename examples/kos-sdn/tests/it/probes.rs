@@ -2,6 +2,7 @@
 
 use kos::model::{NetworkAttachment, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 use kos::up::{LocalCluster, LocalClusterSettings};
+use machinery::Objects;
 use machinery::apiserver::Identity;
 use machinery::objects::{Kind, Object as _, Scope, Writer as _};
 use serde_json::{Value, json};
@@ -18,10 +19,9 @@ async fn probed(up: &LocalCluster, namespace: &str, from: &str, ask: ProbeQuesti
     (probe.metadata.name, probe.metadata.namespace) = (None, Some(namespace.into()));
     probe.metadata.generate_name = Some("p-".into());
     let made = probes.create(&probe).await.unwrap().object;
-    let finished = kos::wait::wait_until(&probes, |probes| {
-        probes.get(&made.key())?.status.clone().filter(|status| status.finished)
-    });
-    tokio::time::timeout(DEADLINE, finished).await.unwrap().unwrap()
+    let finished =
+        |probes: &Objects<Probe>| probes.get(&made.key())?.status.clone().filter(|status| status.finished);
+    probes.until(DEADLINE, finished).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -79,12 +79,11 @@ impl ProcessCluster {
 }
 
 async fn until_ready(attachments: &Objects<NetworkAttachment>, name: &str) {
-    let is_ready = |it: &NetworkAttachment| !it.status.ifc_name.is_empty();
-    let ready = kos::wait::wait_until(attachments, |all| {
-        all.get(&key("default", name)).filter(|it| is_ready(it)).map(drop)
-    });
-    let waited = tokio::time::timeout(DEADLINE, ready).await;
-    waited.unwrap_or_else(|_| panic!("{:?}", attachments.get(&key("default", name))));
+    let ready = attachments
+        .until(DEADLINE, |all| all.get(&key("default", name)).filter(|it| !it.status.ifc_name.is_empty()));
+    if let Err(error) = ready.await {
+        panic!("{error}: {:?}", attachments.get(&key("default", name)));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -55,10 +55,16 @@ async fn garbage_collection_is_not_refused() {
     let mut user = deployment("d", "x", Some("a"));
     user["metadata"]["ownerReferences"] = reference;
     create(&client, DEPLOYMENTS, &user).await;
-    refused(&client.delete(&format!("{MAPS}/a")).await, "references", "d refers to it");
+    // Outside of the cascade: it would wait for this one for good.
+    create(&client, DEPLOYMENTS, &deployment("outside", "x", Some("a"))).await;
+    refused(&client.delete(&format!("{MAPS}/a")).await, "references", "refers to it");
     client.delete(&format!("{secrets}/owner")).await.fine();
     gone(&client, &format!("{MAPS}/a")).await;
     gone(&client, &format!("{DEPLOYMENTS}/d")).await;
+    // The next write of the object that is left reports its reference.
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    let left = client.merge(&format!("{DEPLOYMENTS}/outside"), &label).await;
+    refused(&left, "references", "its ConfigMap does not exist");
     server.stop().await;
 }
 

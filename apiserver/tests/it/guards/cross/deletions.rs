@@ -1,7 +1,7 @@
 //! Deletions that take several steps.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use machinery_apiserver::{CrossKindGuard, Handle, Identity};
+use machinery_apiserver::{CrossKindGuard, Handle, Identity, Operation};
 use machinery_objects::{Conflict, Deletion, InvalidField, ObjectKey, WriteError, Writer as _};
 use machinery_store::{Memory, Options};
 use serde_json::json;
@@ -31,6 +31,31 @@ async fn a_deletion_is_checked_once_at_its_request() {
     refused(&late, "references", "does not exist");
     client.merge(&path, &json!({"metadata": {"finalizers": null}})).await.fine();
     gone(&client, &path).await;
+    server.stop().await;
+}
+
+/// A check that began to refuse after the mark would keep a terminating object for good.
+#[tokio::test]
+async fn the_removal_of_a_marked_object_is_not_checked() {
+    let guard = CrossKindGuard::new("kept")
+        .member_of("", "configmaps", |_: &serde_json::Value| ["all".to_owned()])
+        .check_deletions()
+        .check(|write, _| {
+            let is_kept = write.object.value()["metadata"]["labels"]["kept"] == "yes";
+            let wrong = InvalidField { field: String::new(), reason: "it is kept".into() };
+            (is_kept && write.operation == Operation::Delete).then_some(wrong).into_iter().collect()
+        });
+    let store = Memory::new(Options::default());
+    let server = start(&store, vec![guard]).await;
+    let (client, path) = (Client::of(&server), format!("{MAPS}/a"));
+    create(&client, MAPS, &json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}})).await;
+    client.delete(&path).await.fine();
+    client.merge(&path, &json!({"metadata": {"labels": {"kept": "yes"}}})).await.fine();
+    client.delete(&path).await.fine();
+    client.merge(&path, &json!({"metadata": {"finalizers": null}})).await.fine();
+    gone(&client, &path).await;
+    create(&client, MAPS, &json!({"metadata": {"name": "a", "labels": {"kept": "yes"}}})).await;
+    refused(&client.delete(&path).await, "kept", "it is kept");
     server.stop().await;
 }
 

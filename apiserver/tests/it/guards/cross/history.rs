@@ -68,11 +68,11 @@ async fn history(seed: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_reference_dangles_at_any_revision() {
-    let mut done = 0;
-    for seed in 0..6 {
+    let (mut done, seeds) = (0, if cfg!(debug_assertions) { 6 } else { 200 });
+    for seed in 0..seeds {
         println!("seed {seed}");
         done += history(seed).await;
     }
-    // Many of 2160 have no effect: the name is taken or missing, or a guard refuses.
-    assert!(done > 400, "{done} writes");
+    // Many of 360 have no effect: the name is taken or missing, or a guard refuses.
+    assert!(done > 60 * seeds, "{done} writes");
 }

@@ -10,6 +10,7 @@ use kos::drive::ovs::links::{KernelLinks, KernelLinksSettings};
 use kos::drive::ovs::openflow::{OpenFlowClient, OpenFlowSettings};
 use kos::drive::ovs::ovsdb::{LockName, OvsdbClient, OvsdbConfig};
 use kos::plan::default_drop_flows;
+use machinery::testing::CrashPoints;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +20,6 @@ use super::namespace::names;
 use super::requirements::can_run;
 use crate::crash_nodes::{ConnectSwitch, CrashNode, OvsNode};
 use crate::crashes::{Component, CrashNodes, scenario_in};
-use crate::gate::Side;
 
 /// The daemons of a host.
 struct CrashedSwitch {
@@ -63,13 +63,14 @@ impl ConnectSwitch for CrashedSwitch {
     }
 }
 
-/// Between two crashes; the test on simulated switches crashes at each effect.
-const STEP: usize = 7;
+/// The share of the crash points, one in seven; the test on simulated switches crashes at each
+/// effect.
+const SHARE: u64 = 7;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_may_crash_on_a_real_switch() {
     let Some(_turn) = can_run("agents_may_crash_on_a_real_switch") else { return };
-    let crashes = crash_each(STEP).await;
+    let crashes = crash_at(CrashPoints::one_in(SHARE, 1)).await;
     assert!(crashes > 8, "{crashes}");
 }
 
@@ -77,12 +78,12 @@ async fn agents_may_crash_on_a_real_switch() {
 #[ignore = "ten minutes: cargo xtask kos-ovs"]
 async fn agents_may_crash_at_every_effect_on_a_real_switch() {
     let Some(_turn) = can_run("agents_may_crash_at_every_effect_on_a_real_switch") else { return };
-    let crashes = crash_each(1).await;
-    assert!(crashes > 8 * STEP, "{crashes}");
+    let crashes = crash_at(CrashPoints::all()).await;
+    assert!(crashes > 56, "{crashes}");
 }
 
-/// Runs the scenario with a crash before and after each `step`th effect. Returns their number.
-async fn crash_each(step: usize) -> usize {
+/// Runs the scenario with crashes. Returns their number.
+async fn crash_at(points: CrashPoints) -> usize {
     let hosts = Arc::new(Hosts::start(2));
     let nodes = || -> CrashNodes {
         [0, 1].map(|number| -> Arc<dyn CrashNode> {
@@ -90,13 +91,8 @@ async fn crash_each(step: usize) -> usize {
             Arc::new(OvsNode::new(u8::try_from(number).unwrap() + 1, switch))
         })
     };
-    let mut crashes = 0;
-    for (side, first) in [(Side::Before, 1), (Side::After, 1 + step / 2)] {
-        let mut nth = first;
-        while scenario_in(&hosts.tag, nodes(), Component::Agent, Some((nth, side))).await.1 {
-            (nth, crashes) = (nth + step, crashes + 1);
-        }
-    }
-    println!("{crashes} crashes");
-    crashes
+    let scenario = async |gate| scenario_in(&hosts.tag, nodes(), Component::Agent, gate).await;
+    let report = points.run(scenario).await.unwrap();
+    println!("{} crashes at {} effects", report.crashes, report.effects.len());
+    report.crashes
 }

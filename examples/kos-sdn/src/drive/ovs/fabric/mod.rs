@@ -16,6 +16,7 @@ mod datapath_cache;
 mod errors;
 mod examination;
 pub mod fake;
+mod gated;
 mod handle;
 mod lookup;
 mod neighbours;
@@ -28,6 +29,7 @@ mod suspicion;
 mod trace;
 
 pub use connections::SwitchConnections;
+pub use gated::gated;
 pub use handle::OvsFabric;
 pub use open::OvsSettings;
 pub use settings::FabricLimits;

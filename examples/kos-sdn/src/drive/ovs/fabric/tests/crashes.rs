@@ -1,10 +1,13 @@
 //! Crashes before and after each effect on the switch.
 
+use std::sync::Arc;
+
+use machinery::testing::{CrashGate, CrashPoints};
 use machinery::tokio;
 
 use super::bench::{FabricBench, HOST, local, remote};
-use super::gate::{EffectGate, EffectSide};
 use crate::drive::ovs::fabric::fake::FakeOvs;
+use crate::drive::ovs::fabric::gated;
 use crate::drive::{Fabric, FabricError, FabricRepairs, InterfaceList};
 
 /// Creates and deletes interfaces; each call may repeat what a crashed fabric has done already.
@@ -24,10 +27,10 @@ async fn scenario(fabric: &dyn Fabric) -> Result<(), FabricError> {
     created(fabric.create_local(&local(6)).await)
 }
 
-/// Runs the scenario with a crash, and again with a new fabric. Returns the number of effects.
-async fn crash(at: Option<(usize, EffectSide)>) -> usize {
-    let (ovs, gate) = (FakeOvs::new("kos", HOST, 1500), EffectGate::crashing(at));
-    let connections = gate.before(ovs.connect("kos"));
+/// Runs the scenario up to a crash, and again with a new fabric.
+async fn crash(gate: Arc<CrashGate>) -> machinery::Result {
+    let ovs = FakeOvs::new("kos", HOST, 1500);
+    let connections = gated(ovs.connect("kos"), &gate);
     let bench = FabricBench::with(ovs, connections);
     tokio::select! {
         biased;
@@ -41,27 +44,23 @@ async fn crash(at: Option<(usize, EffectSide)>) -> usize {
         remotes: vec![remote(5)],
         ..InterfaceList::default()
     };
-    assert_eq!(bench.fabric.list().await, Ok(list), "{at:?}");
-    assert_eq!(bench.fabric.reconcile().await, Ok(FabricRepairs::default()), "{at:?}");
+    assert_eq!(bench.fabric.list().await, Ok(list));
+    assert_eq!(bench.fabric.reconcile().await, Ok(FabricRepairs::default()));
     let (ports, flows, namespaces) = bench.state().await;
-    assert_eq!((ports.len(), flows), (4, 2 + 3 * 4), "{at:?}");
-    assert_eq!(namespaces, ["default.a4", "default.a6"], "{at:?}");
+    assert_eq!((ports.len(), flows), (4, 2 + 3 * 4));
+    assert_eq!(namespaces, ["default.a4", "default.a6"]);
     for interface in [local(4), local(6)] {
         bench.fabric.delete_local(&interface).await.unwrap();
     }
     bench.fabric.delete_remote(&remote(5)).await.unwrap();
     let (ports, flows, namespaces) = bench.state().await;
-    assert_eq!((ports.len(), flows, namespaces.len()), (2, 2, 0), "{at:?}: nothing is left");
+    assert_eq!((ports.len(), flows, namespaces.len()), (2, 2, 0), "nothing is left");
     bench.crash().await;
-    gate.effects()
+    Ok(())
 }
 
 #[tokio::test(crate = "machinery::tokio")]
 async fn a_fabric_crashing_at_any_effect_converges_to_the_same_state() {
-    let effects = crash(None).await;
-    assert!(effects >= 20, "{effects}");
-    for number in 1..=effects {
-        crash(Some((number, EffectSide::Before))).await;
-        crash(Some((number, EffectSide::After))).await;
-    }
+    let report = CrashPoints::all().run(crash).await.unwrap();
+    assert!(report.effects.len() >= 20, "{report:?}");
 }

@@ -4,7 +4,6 @@ mod bad_input;
 mod bench;
 mod crashes;
 mod disturbances;
-mod gate;
 mod lifecycle;
 mod real;
 mod real_faults;

@@ -1,21 +1,24 @@
-//! The connections of a fabric behind a gate: each transaction, each bundle and each change of a
-//! link is an effect.
+//! The connections of a fabric behind a crash gate, for tests: each transaction, each bundle and each
+//! change of a link is an effect.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kos::drive::ovs::fabric::SwitchConnections;
-use kos::drive::ovs::links::{
+use machinery::testing::CrashGate;
+use machinery::tokio::sync::watch;
+
+use super::SwitchConnections;
+use crate::drive::ovs::links::{
     EchoRequest, Link, LinkError, LinkEvents, LinkList, LinkPlace, LinkStep, LinkStepError, Links,
 };
-use kos::drive::ovs::openflow::{FlowChange, FlowSwitch, FoundFlow, OpenFlowError, SwitchPort, SwitchStatus};
-use kos::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactError, Transaction};
-use tokio::sync::watch;
-
-use crate::gate::Gate;
+use crate::drive::ovs::openflow::{
+    FlowChange, FlowSwitch, FoundFlow, OpenFlowError, SwitchPort, SwitchStatus,
+};
+use crate::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactError, Transaction};
 
 /// Puts the connections to a switch behind a gate.
-pub(crate) fn gated(connections: SwitchConnections, gate: &Arc<Gate>) -> SwitchConnections {
+#[must_use]
+pub fn gated(connections: SwitchConnections, gate: &Arc<CrashGate>) -> SwitchConnections {
     let SwitchConnections { database, flows, links, .. } = connections.clone();
     SwitchConnections {
         database: Arc::new(GatedDatabase(database, gate.clone())),
@@ -25,7 +28,7 @@ pub(crate) fn gated(connections: SwitchConnections, gate: &Arc<Gate>) -> SwitchC
     }
 }
 
-struct GatedDatabase(Arc<dyn Database>, Arc<Gate>);
+struct GatedDatabase(Arc<dyn Database>, Arc<CrashGate>);
 
 #[async_trait]
 impl Database for GatedDatabase {
@@ -38,16 +41,16 @@ impl Database for GatedDatabase {
     }
 
     async fn transact(&self, transaction: Transaction) -> Result<Committed, TransactError> {
-        self.1.pass(self.0.transact(transaction)).await
+        self.1.pass("transaction", self.0.transact(transaction)).await
     }
 }
 
-struct GatedFlows(Arc<dyn FlowSwitch>, Arc<Gate>);
+struct GatedFlows(Arc<dyn FlowSwitch>, Arc<CrashGate>);
 
 #[async_trait]
 impl FlowSwitch for GatedFlows {
     async fn apply(&self, changes: Vec<FlowChange>) -> Result<(), OpenFlowError> {
-        self.1.pass(self.0.apply(changes)).await
+        self.1.pass("bundle of flows", self.0.apply(changes)).await
     }
 
     async fn dump(&self) -> Result<Vec<FoundFlow>, OpenFlowError> {
@@ -63,7 +66,7 @@ impl FlowSwitch for GatedFlows {
     }
 }
 
-struct GatedLinks(Arc<dyn Links>, Arc<Gate>);
+struct GatedLinks(Arc<dyn Links>, Arc<CrashGate>);
 
 #[async_trait]
 impl Links for GatedLinks {
@@ -77,7 +80,7 @@ impl Links for GatedLinks {
 
     async fn apply(&self, steps: &[LinkStep]) -> Result<(), LinkStepError> {
         for (done, step) in steps.iter().enumerate() {
-            let applied = self.1.pass(self.0.apply(std::slice::from_ref(step))).await;
+            let applied = self.1.pass(format!("{step:?}"), self.0.apply(std::slice::from_ref(step))).await;
             applied.map_err(|failed| LinkStepError { done, error: failed.error })?;
         }
         Ok(())
