@@ -31,7 +31,7 @@ impl Inner {
                 Arc::new(machinery_kube::Remote::<EventObject>::new(client.clone(), kind, server.clone()))
             }
         };
-        let surroundings = &self.0.surroundings;
+        let surroundings = &self.surroundings;
         let writer = surroundings.uncounted_writer(writer);
         let recorder = Recorder::new(component, writer, surroundings.clock(), EventLimits::default());
         self.registry().recorder(component, &recorder);
