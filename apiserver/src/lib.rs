@@ -199,7 +199,7 @@ pub use commits::{CommitItem, Commits, CommitsError, CommittedChange, ServerComm
 pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
 pub use guard::{CrossKindGuard, GuardedObject, GuardedWrite};
-pub use handle::Handle;
+pub use handle::{Handle, KindDirectory};
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
 pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};

@@ -75,6 +75,18 @@ impl<'de> Visitor<'de> for TextMapVisitor {
     }
 }
 
+/// Removes the values that an error of serde quotes: the object may hold a password.
+pub(crate) fn without_values(error: &str) -> String {
+    for (before, after) in [("string \"", "\", expected"), ("variant `", "`, expected")] {
+        if let Some((head, rest)) = error.split_once(before)
+            && let Some((_, tail)) = rest.rsplit_once(after)
+        {
+            return format!("{head}{before}…{after}{tail}");
+        }
+    }
+    error.to_owned()
+}
+
 /// Returns the beginning of an external text, with an ellipsis where it was cut, so that error
 /// messages stay short.
 pub(crate) fn excerpt(text: &str) -> String {
@@ -96,4 +108,18 @@ fn cut(text: &str, limit: usize) -> String {
 /// Returns the beginning of bytes that should be text.
 pub(crate) fn excerpt_of(bytes: &[u8]) -> String {
     excerpt(String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_serde_quote_no_value() {
+        let check = |error: &str, expected: &str| assert_eq!(without_values(error), expected);
+        let typed = "invalid type: string \"planted\", expected u64 at line 1 column 9";
+        check(typed, "invalid type: string \"…\", expected u64 at line 1 column 9");
+        check("unknown variant `planted`, expected `A`", "unknown variant `…`, expected `A`");
+        check("missing field `spec`", "missing field `spec`");
+    }
 }

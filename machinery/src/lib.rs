@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p15_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p17_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -29,6 +29,8 @@
 //! | 13 | Invariants are checked at every commit, in order, and at rest ⁶ | `p13_…` |
 //! | 14 | Timestamps of a plane on a paused clock agree with it; planes can share a server ⁶ | `p14_…` |
 //! | 15 | A wait for a condition on cached objects ends with its first state | `p15_…` |
+//! | 16 | A kind may be defined and deleted while its controllers run; none is lost or stuck | `p16_…` |
+//! | 17 | The server is configured; one object is watched alone; passwords stay in their object | `p17_…` |
 //! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
 //! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
@@ -111,9 +113,9 @@
 //! ```
 //!
 //! Guides are in `docs/guides/`: `first-controller.md`, `names-and-leases.md`,
-//! `crash-points.md`, `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`,
-//! `from-controller-runtime.md`; and `test-a-controller.md`, for testing a kube-rs controller against
-//! the server alone.
+//! `a-whole-controller.md`, `crash-points.md`, `test-under-faults.md`, `use-the-parts.md`,
+//! `from-kube-rs.md`, `from-controller-runtime.md`; and `test-a-controller.md`, for testing a kube-rs
+//! controller against the server alone.
 //!
 //! # Features
 //!
@@ -198,9 +200,12 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
 /// Includes the guides, so that their code is compiled and run.
-#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "kube"))]
+#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "kube", feature = "logs"))]
 #[doc = include_str!("../../docs/guides/first-controller.md")]
 struct FirstController;
+#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "logs"))]
+#[doc = include_str!("../../docs/guides/a-whole-controller.md")]
+struct AWholeController;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/names-and-leases.md")]
 struct NamesAndLeases;
@@ -219,6 +224,6 @@ struct TestUnderFaults;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/use-the-parts.md")]
 struct UseTheParts;
-#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[cfg(all(doctest, feature = "embedded", feature = "kube", feature = "logs"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -32,7 +32,8 @@ pub(crate) struct Stages(u8);
 /// An audit policy: the first matching rule decides; requests without one are not logged.
 ///
 /// As in Kubernetes (`audit.k8s.io/v1`), but requests for `secrets`, `serviceaccounts/token` and
-/// `tokenreviews` are never logged beyond metadata.
+/// `tokenreviews`, and for kinds with a field of the format `password`, are never logged beyond
+/// metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditPolicy {
     pub(super) rules: Vec<AuditRule>,
@@ -66,6 +67,8 @@ pub(crate) struct AuditAttributes<'a> {
     /// `None` for an unauthenticated request.
     pub(crate) user: Option<&'a Identity>,
     pub(crate) verb: &'a str,
+    /// Fields of the kind are passwords.
+    pub(crate) has_passwords: bool,
     pub(crate) on: RequestTarget<'a>,
 }
 
@@ -124,8 +127,8 @@ impl AuditPolicy {
         let Some(rule) = self.rules.iter().find(|rule| rule.matches(request)) else {
             return AuditDecision { omit_stages: self.omit_stages, ..AuditDecision::default() };
         };
-        let holds_secrets =
-            matches!(&request.on, RequestTarget::Resource(resource) if holds_secrets(resource));
+        let holds_secrets = request.has_passwords
+            || matches!(&request.on, RequestTarget::Resource(resource) if holds_secrets(resource));
         AuditDecision {
             // Whatever the rules: one in the wrong order would log every password.
             level: if holds_secrets { rule.level.min(AuditLevel::Metadata) } else { rule.level },

@@ -110,7 +110,6 @@ impl Trail {
         target: AuditTarget<'_>,
         path: &str,
     ) -> Result<(), Refusal> {
-        let AuditRecord { event, log, .. } = &mut *self.record;
         let small: String;
         let (verb, on) = match &target {
             AuditTarget::Objects(verb, resource, fields) => (
@@ -123,13 +122,20 @@ impl Trail {
             }
         };
         // By the authenticated user, as in Kubernetes: impersonation does not change the level.
-        let decision = log.policy.decide(&AuditAttributes { user, verb, on });
+        let has_passwords = match &on {
+            RequestTarget::Resource(target) => {
+                self.record.shared.kinds().has_passwords(target.group, target.resource)
+            }
+            RequestTarget::Path(_) => false,
+        };
+        let AuditRecord { event, log, .. } = &mut *self.record;
+        let decision = log.policy.decide(&AuditAttributes { has_passwords, user, verb, on });
         log.decided(decision.level);
         event.level(decision.level);
         event.set("verb", verb.into());
         event.user(user);
         if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(target)) = (target, &on) {
-            event.hides |= holds_secrets(target);
+            event.hides |= has_passwords || holds_secrets(target);
             event.object(resource, target.name);
             (self.record.verb, self.record.resource) = (Some(verb), Some(resource.clone()));
         }

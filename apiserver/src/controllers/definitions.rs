@@ -54,6 +54,7 @@ pub(super) async fn reconcile(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal>
         let _ = replaced.set(listed.at);
     }
     shared.registry.swap(Arc::new(registry));
+    shared.registry_changes.send_modify(|changes| *changes += 1);
     shared.turns.kinds_changed();
     let mut waiting = Vec::new();
     for ((entry, object), plan) in definitions.iter().zip(&plans) {

@@ -89,11 +89,12 @@ pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Opti
     }
 }
 
-/// The refusal of an object that does not decode as `K`. For a Secret it omits the reason, which
-/// would quote the value, and programs log errors.
-pub(super) fn unreadable<K>(key: &str, error: &dyn std::fmt::Display) -> Refusal {
+/// The refusal of an object that does not decode as `K`. For a Secret, and for a kind with
+/// passwords, it omits the reason, which would quote the value, and programs log errors.
+pub(super) fn unreadable<K>(has_passwords: bool, key: &str, error: &dyn std::fmt::Display) -> Refusal {
     let name = std::any::type_name::<K>();
-    let why = if key.starts_with("core/secrets/") { String::new() } else { format!(": {error}") };
+    let hides = has_passwords || key.starts_with("core/secrets/");
+    let why = if hides { String::new() } else { format!(": {error}") };
     Refusal::new(500, "InternalError", format!("{key:?} cannot be read as a {name}{why}"))
 }
 
@@ -121,7 +122,8 @@ mod tests {
     #[test]
     fn errors_about_secrets_omit_the_value() {
         let why = "invalid type: string \"planted\", expected u64";
-        assert!(!unreadable::<u64>("core/secrets/default/a", &why).message.contains("planted"));
-        assert!(unreadable::<u64>("core/configmaps/default/a", &why).message.contains("planted"));
+        assert!(!unreadable::<u64>(false, "core/secrets/default/a", &why).message.contains("planted"));
+        assert!(!unreadable::<u64>(true, "example.com/keys/default/a", &why).message.contains("planted"));
+        assert!(unreadable::<u64>(false, "core/configmaps/default/a", &why).message.contains("planted"));
     }
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod decoded;
+mod directory;
 mod errors;
 mod interest;
 mod read;
@@ -11,4 +12,5 @@ mod watch;
 mod write;
 
 pub(crate) use decoded::DecodedCaches;
+pub use directory::KindDirectory;
 pub use typed::Handle;

@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::server::{ApiServer, Shared};
 
 impl ApiServer {
-    /// Checks that a kind is served at present, with this scope, and that its objects can be listed.
+    /// Checks that a kind is served at present, with this scope, and can be listed.
     ///
     /// # Errors
     /// [`SourceError::NotServed`], with the reason.

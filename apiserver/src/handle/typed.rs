@@ -155,10 +155,12 @@ fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> R
     if as_is {
         let mut bytes = Vec::new();
         write(kind, entry, shown, &mut bytes)?;
-        return serde_json::from_slice(&bytes).map_err(|error| unreadable::<K>(&entry.key, &error));
+        return serde_json::from_slice(&bytes)
+            .map_err(|error| unreadable::<K>(kind.secret_fields().is_some(), &entry.key, &error));
     }
     let object = read(kind, entry, shown)?;
-    K::deserialize(object).map_err(|error| unreadable::<K>(&entry.key, &error))
+    K::deserialize(object)
+        .map_err(|error| unreadable::<K>(kind.secret_fields().is_some(), &entry.key, &error))
 }
 
 impl<K> Clone for Handle<K> {

@@ -228,7 +228,9 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             wrote,
         };
         let bytes = length(&object);
-        let object = K::deserialize(object).map_err(|error| source_error(unreadable::<K>(key, &error)))?;
+        let has_passwords = kind.secret_fields().is_some();
+        let object = K::deserialize(object)
+            .map_err(|error| source_error(unreadable::<K>(has_passwords, key, &error)))?;
         let stored = match &token.wrote {
             WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => version.revision(),
             WriteOutcome::Removed(_) => None,

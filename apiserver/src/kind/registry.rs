@@ -82,6 +82,11 @@ impl Registry {
         self.named(group, plural).next().is_some()
     }
 
+    /// Returns whether a field of a resource, in any version, is a password.
+    pub(crate) fn has_passwords(&self, group: &str, plural: &str) -> bool {
+        self.named(group, plural).any(|kind| kind.secret_fields().is_some())
+    }
+
     fn named(&self, group: &str, plural: &str) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values().filter(move |kind| &*kind.group == group && kind.names.plural == plural)
     }

@@ -10,6 +10,7 @@ use crate::meta::{check_embedded, coerce};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
+use crate::schema::Schema;
 
 /// The result of validation.
 pub(crate) struct Checked {
@@ -132,6 +133,22 @@ impl Kind {
         match &self.shape {
             KindSchema::Custom(schema) => schema.prune(object),
             KindSchema::Typed(of) => native::prune(of, object),
+        }
+    }
+
+    /// Returns the schema, if it declares passwords.
+    pub(crate) fn secret_fields(&self) -> Option<&Schema> {
+        match &self.shape {
+            KindSchema::Custom(schema) if schema.has_passwords => Some(schema),
+            _ => None,
+        }
+    }
+
+    /// Removes the passwords of an object, and of its old state, from its errors.
+    pub(crate) fn hide_in_errors(&self, new: &Value, old: Option<&Value>, errors: &mut [FieldError]) {
+        if let Some(schema) = self.secret_fields() {
+            let objects: Vec<&Value> = std::iter::once(new).chain(old).collect();
+            schema.hide_in_errors(&objects, errors);
         }
     }
 

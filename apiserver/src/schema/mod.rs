@@ -21,6 +21,7 @@ mod lists;
 mod node;
 mod open;
 pub(crate) mod openapi;
+mod passwords;
 mod path;
 mod pruning;
 mod read;

@@ -37,6 +37,8 @@ pub(crate) struct Schema {
     pub(crate) unenforced: Vec<String>,
     /// Whether there are any, here or below.
     pub(crate) has_rules: bool,
+    /// Whether any field is a password. Of the root alone.
+    pub(crate) has_passwords: bool,
     pub(crate) notes: Notes,
 }
 

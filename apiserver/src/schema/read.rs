@@ -44,6 +44,7 @@ impl Schema {
             is_structural: true,
         };
         let mut schema = reader.node(json, at);
+        schema.has_passwords = schema.declares_passwords();
         let SchemaReader { unreadable, unsupported, is_structural, .. } = reader;
         let (unreadable, unsupported) = (unreadable.into_list(), unsupported.into_list());
         if !unreadable.is_empty() {

@@ -291,6 +291,7 @@ impl Builder {
             ),
             objects,
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
+            registry_changes: tokio::sync::watch::Sender::new(0),
             own,
             checks,
             turns: Turns::new(),

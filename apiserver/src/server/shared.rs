@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) objects: Objects,
     pub(crate) caches: cache::WatchCaches,
     pub(crate) registry: Swap<Registry>,
+    /// Counts the changes of the registry.
+    pub(crate) registry_changes: tokio::sync::watch::Sender<u64>,
     /// Kinds of the program itself, served as long as it runs.
     pub(crate) own: Vec<Arc<Kind>>,
     pub(crate) authenticator: Swap<Authenticator>,

@@ -57,6 +57,7 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
         errors = kind.hooks.check(&object, None);
     }
     if !errors.is_empty() {
+        kind.hide_in_errors(&object, None, &mut errors);
         return Err(invalid(&kind.group, &kind.names.kind, meta_text(&object, "name"), &errors));
     }
     kind.through_store(&mut object);

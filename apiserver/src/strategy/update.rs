@@ -37,6 +37,7 @@ pub(crate) fn update(
         errors = kind.hooks.check(&new, Some(old));
     }
     if !errors.is_empty() {
+        kind.hide_in_errors(&new, Some(old), &mut errors);
         return Err(invalid(&kind.group, &kind.names.kind, name, &errors).warning(&warnings));
     }
     kind.through_store(&mut new);

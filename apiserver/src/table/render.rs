@@ -8,6 +8,7 @@ use super::partial::{cut, is_status, list_metadata};
 use crate::accept::MetaVersion;
 use crate::invalid::{FieldError, Problem};
 use crate::refusal::Refusal;
+use crate::schema::Schema;
 
 /// The part of its object that a row carries: the query parameter `includeObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) enum Include {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables<'a> {
     pub(crate) columns: &'a Columns,
+    /// The schema, if it declares passwords: no cell shows one.
+    pub(crate) secret_fields: Option<&'a Schema>,
     pub(crate) version: MetaVersion,
     pub(crate) include: Include,
     /// The time from which ages are computed.
@@ -80,7 +83,14 @@ impl Tables<'_> {
 
     /// Returns the row of an object.
     pub(crate) fn row(&self, mut object: Value) -> Value {
-        let cells = self.columns.cells(&object, self.now);
+        let cells = match self.secret_fields {
+            None => self.columns.cells(&object, self.now),
+            Some(schema) => {
+                let mut shown = object.clone();
+                schema.hide_passwords(&mut shown);
+                self.columns.cells(&shown, self.now)
+            }
+        };
         let conditions = self.columns.conditions(&object);
         let ends_initial_events = object["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
         let object = match self.include {

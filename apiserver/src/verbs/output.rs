@@ -97,7 +97,8 @@ impl Output {
             Representation::Whole | Representation::Discovery(_) => Ok(object),
             Representation::Table(version) => {
                 let (include, now) = (self.include, request.shared.environment.now());
-                Ok(Tables { columns: &request.kind.columns, version, include, now }.table(object))
+                let (columns, secret_fields) = (&request.kind.columns, request.kind.secret_fields());
+                Ok(Tables { columns, secret_fields, version, include, now }.table(object))
             }
             Representation::Metadata(version) => partial(object, version),
             Representation::MetadataList(version) => partial_list(object, version),

@@ -269,7 +269,8 @@ impl Frames {
             Representation::Whole | Representation::Discovery(_) => object,
             Representation::Table(version) => {
                 let (include, now) = (self.output.include, self.shared.environment.now());
-                let tables = Tables { columns: &self.kind.columns, version, include, now };
+                let (columns, secret_fields) = (&self.kind.columns, self.kind.secret_fields());
+                let tables = Tables { columns, secret_fields, version, include, now };
                 tables.event(object, std::mem::take(&mut self.first))
             }
             Representation::Metadata(version) | Representation::MetadataList(version) => {

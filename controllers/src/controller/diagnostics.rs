@@ -71,7 +71,8 @@ impl ControllerDiagnostics {
         self.0.upgrade().map(|controller| controller.sources()).unwrap_or_default()
     }
 
-    /// Returns the keys that ran last as text, at most `limit`; none once the controller was dropped.
+    /// Returns the keys that ran last as text, at most `limit`; none once the controller was
+    /// dropped.
     #[must_use]
     pub fn keys(&self, limit: usize) -> Vec<String> {
         self.0.upgrade().map(|controller| controller.keys(limit)).unwrap_or_default()

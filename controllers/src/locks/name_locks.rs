@@ -118,15 +118,15 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         &self.0.waiters
     }
 
-    /// Returns whether releases are handed over to waiters: whether [`wake`](Self::wake) was called.
-    /// Without it a waiter sleeps until another event of its owner.
+    /// Returns whether releases are handed over to waiters, because [`wake`](Self::wake) was
+    /// called. Without it a waiter sleeps until another event of its owner.
     #[must_use]
     pub fn notifies_waiters(&self) -> bool {
         self.0.wakes.is_called()
     }
 
-    /// Declares that the program notifies waiters by itself, without [`wake`](Self::wake). Otherwise
-    /// the first waiter is logged as an error.
+    /// Declares that the program notifies waiters by itself, without [`wake`](Self::wake).
+    /// Otherwise the first waiter is logged as an error.
     pub fn notified_by_program(&self) {
         self.0.wakes.call();
     }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::meta::MetadataOnly;
-use crate::text::excerpt;
+use crate::text::{excerpt, without_values};
 
 /// The error of a malformed response.
 pub(crate) fn malformed(error: &dyn std::fmt::Display) -> SourceError {
@@ -43,7 +43,7 @@ pub(super) fn validate<O: Object>(object: &O) -> Result<(), &'static str> {
 
 fn read<O: Object + DeserializeOwned>(text: &[u8]) -> Result<O, String> {
     let read = contained(|| serde_json::from_slice(text)).map_err(|_| "its type panics when it is read")?;
-    let object = read.map_err(|error| error.to_string())?;
+    let object = read.map_err(|error| without_values(&error.to_string()))?;
     validate(&object)?;
     Ok(object)
 }

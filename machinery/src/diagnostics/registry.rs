@@ -66,6 +66,10 @@ impl DiagnosticsRegistry {
         Ok(())
     }
 
+    pub(crate) fn has_informer(&self, name: &str) -> bool {
+        self.informers.lock().contains_key(name)
+    }
+
     pub(crate) fn keyed<F: SelectorKey, T: Object>(
         &self,
         name: &str,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kube_core::CustomResourceExt;
 #[cfg(feature = "embedded")]
-use machinery_apiserver::{Admission, ApiServer, Builder, KindOf};
+use machinery_apiserver::{Admission, ApiServer, Builder, Identity, KindOf};
 #[cfg(feature = "kube")]
 use machinery_kube::kube_client::{Client, Config};
 #[cfg(feature = "embedded")]
@@ -29,6 +29,8 @@ pub struct PlaneBuilder {
     location: ObjectLocation,
     #[cfg(feature = "embedded")]
     pub(super) server_parts: Vec<AddToServer>,
+    #[cfg(feature = "embedded")]
+    identity: Identity,
     #[cfg(feature = "server")]
     pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
@@ -122,6 +124,9 @@ impl PlaneBuilder {
             location,
             #[cfg(feature = "embedded")]
             server_parts: Vec::new(),
+            // In one process with the store, a lesser identity protects nothing by itself.
+            #[cfg(feature = "embedded")]
+            identity: Identity::admin(),
             #[cfg(feature = "server")]
             serving: super::serving::Serving::default(),
             definitions: Vec::new(),
@@ -168,6 +173,43 @@ impl PlaneBuilder {
         self
     }
 
+    /// Configures the embedded server: RBAC, audit log, encryption at rest, limits, definitions.
+    /// The functions are called in order, at the start. A cluster has its own configuration: it
+    /// ignores them.
+    ///
+    /// ```
+    /// # async fn example() -> machinery::Result {
+    /// use machinery::apiserver::{Identity, Limits};
+    ///
+    /// let controllers = Identity::new("controllers").in_group("system:masters");
+    /// let plane = machinery::embedded()
+    ///     .server(|server| server.rbac().limits(Limits::default()))
+    ///     .identity(controllers)
+    ///     .start()
+    ///     .await?;
+    /// # plane.stop().await;
+    /// # Ok(()) }
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
+    /// ```
+    #[cfg(feature = "embedded")]
+    pub fn server(mut self, configure: impl FnOnce(Builder) -> Builder + Send + 'static) -> Self {
+        self.server_parts.push(Box::new(configure));
+        self
+    }
+
+    /// Sets the user of the plane's own requests to the embedded server: RBAC, quotas and field
+    /// managers apply to it. Default: an administrator. On a cluster the kubeconfig has the user.
+    #[cfg(feature = "embedded")]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = identity;
+        self
+    }
+
     /// Sets the timeout of each step of the shutdown: controllers, informers, server. Default: one
     /// minute. It should exceed the [`Settings::drain`](crate::Settings::drain) of every
     /// controller.
@@ -209,14 +251,16 @@ impl PlaneBuilder {
             ObjectLocation::Shared(transport) => *transport,
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {
-                serve(Memory::new(Options::default()), None, self.server_parts, &surroundings).await?
+                let parts = (self.server_parts, self.identity);
+                serve(Memory::new(Options::default()), None, parts, &surroundings).await?
             }
             #[cfg(feature = "embedded")]
             ObjectLocation::Disk(path) => {
                 // Opening reads the log with blocking I/O.
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
-                serve(disk.clone(), Some(disk), self.server_parts, &surroundings).await?
+                let parts = (self.server_parts, self.identity);
+                serve(disk.clone(), Some(disk), parts, &surroundings).await?
             }
             #[cfg(feature = "kube")]
             ObjectLocation::Config(config) => Transport::cluster(connected(*config)?).await?,
@@ -241,12 +285,13 @@ impl PlaneBuilder {
 async fn serve(
     store: impl Backend,
     disk: Option<Disk>,
-    server_parts: Vec<AddToServer>,
+    (server_parts, identity): (Vec<AddToServer>, Identity),
     surroundings: &Surroundings,
 ) -> Result<Transport, PlaneError> {
     let builder = ApiServer::builder(store).clock(surroundings.clock());
     let builder = server_parts.into_iter().fold(builder, |builder, add| add(builder));
-    Ok(Transport::Embedded { server: Arc::new(builder.start().await?), disk, is_shared: false })
+    let server = Arc::new(builder.start().await?);
+    Ok(Transport::Embedded { server, disk, identity, is_shared: false })
 }
 
 #[cfg(feature = "kube")]

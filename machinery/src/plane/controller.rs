@@ -12,15 +12,16 @@ use machinery_controllers::{
     ShutdownReport, SilenceChange, SilenceDetector,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
-use machinery_objects::{Event, Kind, Object, ObjectKey};
+use machinery_objects::{Event, Kind, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, Priority};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::PlaneError;
 use super::fights;
 use super::handle::Plane;
-use super::kinds::ObjectType;
+use super::kinds::{ObjectType, PartialObject};
 use super::predicates::{deliver_finalizer_events, evaluate, owners};
+use super::runtime_kind::{KindName, RuntimeKind};
 use super::tasks::TaskGuard;
 use super::written_fields::FieldPath;
 use crate::Error;
@@ -35,12 +36,36 @@ pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
     name: String,
     /// Kind of the reconciled objects; `None` for requests.
-    kind: Option<Kind>,
+    kind: Option<ControlledKind>,
     builder: Builder<Q, S>,
     /// The fields that the controller writes, by kind.
     writes: Vec<(Kind, Vec<FieldPath>)>,
     /// Background tasks that request runs.
     background: Vec<Box<Wake<Q, S>>>,
+}
+
+/// The kind of a controller's objects.
+enum ControlledKind {
+    Typed(Kind),
+    Named(KindName, Arc<dyn Fn() -> Option<Kind> + Send + Sync>),
+}
+
+impl ControlledKind {
+    /// Returns the kind for diagnostics. One known by name has its version and scope only while it
+    /// is served; the names that identify it are constant.
+    fn shown(&self) -> Option<Kind> {
+        match self {
+            Self::Typed(kind) => Some(kind.clone()),
+            Self::Named(name, kind) => kind().or_else(|| {
+                let version = name.version().unwrap_or("v1");
+                let api_version = match name.group() {
+                    "" => version.to_owned(),
+                    group => format!("{group}/{version}"),
+                };
+                Kind::new(&api_version, name.plural(), name.plural(), Scope::Namespaced).ok()
+            }),
+        }
+    }
 }
 
 type Wake<Q, S> = dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
@@ -54,7 +79,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         let objects = plane.objects::<K>()?;
         let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate))
             .detecting_fights(objects.informer());
-        let (name, kind) = (name.to_owned(), Some(objects.kind().clone()));
+        let (name, kind) = (name.to_owned(), Some(ControlledKind::Typed(objects.kind().clone())));
         let (plane, writes, background) = (plane.clone(), Vec::new(), Vec::new());
         Ok(Self { plane, name, kind, builder, writes, background })
     }
@@ -100,6 +125,32 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
             locks.wake(&controller, owners.informer(), stopping).boxed()
         }));
         Ok(self)
+    }
+}
+
+impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
+    pub(super) fn of_named(plane: &Plane, name: &str, objects: &Informer<P>, kind: &RuntimeKind<P>) -> Self
+    where
+        P: PartialObject,
+    {
+        let named = kind.clone();
+        let present = Arc::new(move || named.kind());
+        let controlled = ControlledKind::Named(kind.name().clone(), present);
+        let builder = Controller::of(name, objects);
+        let (plane, name) = (plane.clone(), name.to_owned());
+        Self { plane, name, kind: Some(controlled), builder, background: Vec::new() }
+    }
+
+    /// Returns the present kind of the objects, as owners.
+    pub(super) fn owner(&self) -> Arc<dyn Fn() -> Option<Kind> + Send + Sync> {
+        match &self.kind {
+            Some(ControlledKind::Typed(kind)) => {
+                let kind = kind.clone();
+                Arc::new(move || Some(kind.clone()))
+            }
+            Some(ControlledKind::Named(_, kind)) => kind.clone(),
+            None => Arc::new(|| None),
+        }
     }
 }
 
@@ -260,7 +311,8 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self.plane.written_fields().declare(&controller.diagnostics(), &self.name, self.writes)?;
         // First, as it refuses a name in use before diagnostics show the controller.
         registry.controller_metrics().watch(&controller)?;
-        registry.controller(self.kind.as_ref(), controller.diagnostics());
+        let kind = self.kind.as_ref().and_then(ControlledKind::shown);
+        registry.controller(kind.as_ref(), controller.diagnostics());
         Ok(controller)
     }
 

@@ -82,6 +82,9 @@ pub enum PlaneError {
         /// The error of the last list.
         why: machinery_objects::ListError,
     },
+    /// A text is no name of a kind.
+    #[error(transparent)]
+    KindName(#[from] super::runtime_kind::KindNameError),
     /// The scopes of locks and owners do not fit.
     #[error(transparent)]
     Locks(#[from] machinery_controllers::LockScopeError),

@@ -22,6 +22,7 @@ use super::controller::PlaneController;
 use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
+use super::runtime_kind::RuntimeKinds;
 use super::shutdown::Handle;
 use super::surroundings::Surroundings;
 use super::tasks::TaskGroup;
@@ -55,6 +56,11 @@ pub(super) struct Inner {
     pub(super) references: Mutex<BTreeMap<InformerId, Arc<ReferenceFn>>>,
     /// Created with the first write fight.
     pub(super) fight_recorder: OnceLock<Recorder>,
+    /// Kinds known at run time.
+    pub(super) runtime_kinds: RuntimeKinds,
+    /// Informer of the definitions of a cluster, for kinds known at run time.
+    #[cfg(feature = "kube")]
+    pub(super) definitions: Mutex<Option<Informer<super::runtime_kind::DefinitionMark>>>,
     /// Set when the embedded server listens.
     #[cfg(feature = "server")]
     access: std::sync::OnceLock<machinery_apiserver::Access>,
@@ -92,6 +98,9 @@ impl Plane {
             written_fields: WrittenFields::default(),
             references: Mutex::default(),
             fight_recorder: OnceLock::new(),
+            runtime_kinds: Mutex::default(),
+            #[cfg(feature = "kube")]
+            definitions: Mutex::default(),
             #[cfg(feature = "server")]
             access: std::sync::OnceLock::new(),
         }))))

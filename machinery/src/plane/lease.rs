@@ -31,8 +31,8 @@ impl Plane {
         let clock = surroundings.clock();
         let elector = match self.transport() {
             #[cfg(feature = "embedded")]
-            Transport::Embedded { server, .. } => {
-                let leases = server.handle_of::<Lease>(Lease::kind(), super::transport::identity());
+            Transport::Embedded { server, identity, .. } => {
+                let leases = server.handle_of::<Lease>(Lease::kind(), identity.clone());
                 let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
                 Elector::new(config, reads, surroundings.uncounted_writer(Arc::new(leases)), clock)
             }

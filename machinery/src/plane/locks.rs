@@ -54,8 +54,8 @@ impl Plane {
         let make = move |key: &N, name: &ObjectKey, owner: OwnerRef| owned(make(key), name, &owner);
         let builder = match self.transport() {
             #[cfg(feature = "embedded")]
-            Transport::Embedded { server, .. } => {
-                let handle = server.handle::<L>(super::transport::identity());
+            Transport::Embedded { server, identity, .. } => {
+                let handle = server.handle::<L>(identity.clone());
                 let source: Arc<dyn ListWatch<Arc<L>>> = Arc::new(handle.clone());
                 let writer = self.0.surroundings.writer(&kind, Arc::new(handle));
                 NameLocks::builder(LockKinds { kind, owners, writer }, source, make)

@@ -15,10 +15,12 @@ mod kinds;
 mod lease;
 mod live_list;
 mod locks;
+mod named;
 mod objects;
 mod predicates;
 mod recorder;
 mod reporting;
+mod runtime_kind;
 mod served;
 #[cfg(feature = "server")]
 mod serving;
@@ -45,7 +47,9 @@ pub use error::PlaneError;
 pub use handle::Plane;
 pub use kinds::{Kinds, ObjectType, PartialObject};
 pub use lease::{LedController, LedShutdownReport};
+pub use named::NamedObject;
 pub use objects::Objects;
+pub use runtime_kind::{KindName, KindNameError, RuntimeKind, ServedKind};
 pub use shutdown::PlaneShutdownReport;
 pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]

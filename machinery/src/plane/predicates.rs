@@ -58,7 +58,7 @@ pub(super) fn owners<O: Object>(
 }
 
 /// Returns the controlling owners of an object. References with an invalid name are skipped.
-fn owned_by(owner: &Kind, object: &impl Object) -> Vec<ObjectKey> {
+pub(super) fn owned_by(owner: &Kind, object: &impl Object) -> Vec<ObjectKey> {
     let key = object.key();
     let namespace = key.namespace().filter(|_| owner.scope() == Scope::Namespaced);
     let controllers =

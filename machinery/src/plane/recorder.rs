@@ -22,8 +22,8 @@ impl Inner {
     pub(super) fn recorder(&self, component: &str) -> Recorder {
         let writer: Arc<dyn Writer<EventObject>> = match &self.transport {
             #[cfg(feature = "embedded")]
-            Transport::Embedded { server, .. } => {
-                Arc::new(server.handle_of::<EventObject>(EventObject::kind(), super::transport::identity()))
+            Transport::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<EventObject>(EventObject::kind(), identity.clone()))
             }
             #[cfg(feature = "kube")]
             Transport::Cluster { client, server } => {

@@ -17,6 +17,8 @@ pub(super) enum Transport {
     Embedded {
         server: Arc<machinery_apiserver::ApiServer>,
         disk: Option<machinery_store::Disk>,
+        /// The user of the plane's own requests.
+        identity: machinery_apiserver::Identity,
         /// Whether another plane started the server, and stops it.
         is_shared: bool,
     },
@@ -38,8 +40,9 @@ impl Transport {
     pub(super) fn share(&self) -> Self {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                Self::Embedded { server: server.clone(), disk: None, is_shared: true }
+            Self::Embedded { server, identity, .. } => {
+                let (server, identity) = (server.clone(), identity.clone());
+                Self::Embedded { server, disk: None, identity, is_shared: true }
             }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => {
@@ -51,9 +54,9 @@ impl Transport {
     pub(super) fn writer<K: ObjectType>(&self, kind: &Kind) -> Arc<dyn Writer<K>> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
+            Self::Embedded { server, identity, .. } => {
                 let _ = kind;
-                Arc::new(server.handle::<K>(identity()))
+                Arc::new(server.handle::<K>(identity.clone()))
             }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => {
@@ -62,12 +65,58 @@ impl Transport {
         }
     }
 
+    /// Returns a writer of a kind, for any type that objects are encoded from and decoded into.
+    pub(super) fn object_writer<P>(&self, kind: &Kind) -> Arc<dyn Writer<P>>
+    where
+        P: PartialObject + serde::Serialize + Clone,
+    {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<P>(kind.clone(), identity.clone()))
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind.clone(), server.clone()))
+            }
+        }
+    }
+
+    /// Returns the optional features of writers.
+    pub(super) fn writer_capabilities(&self) -> machinery_objects::WriterCapabilities {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { .. } => machinery_objects::WriterCapabilities::ALL,
+            #[cfg(feature = "kube")]
+            Self::Cluster { server, .. } => {
+                let mut capabilities = machinery_objects::WriterCapabilities::ALL;
+                capabilities.fences = server.machinery;
+                capabilities
+            }
+        }
+    }
+
+    /// Returns a source of a kind with shared objects, decoded as `P`.
+    pub(super) fn shared_source<P: PartialObject>(&self, kind: Kind) -> Arc<dyn ListWatch<Arc<P>>> {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<P>(kind, identity.clone()))
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Arc::new(super::runtime_kind::SharedObjects(remote::<P>(client, server, kind)))
+            }
+        }
+    }
+
     /// Returns a builder for an informer of a kind, decoded as `P`.
     pub(super) fn informer<P: PartialObject>(&self, kind: Kind) -> informers::Builder<P> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
+            Self::Embedded { server, identity, .. } => {
+                let source: Arc<dyn ListWatch<Arc<P>>> =
+                    Arc::new(server.handle_of::<P>(kind, identity.clone()));
                 Informer::builder(source)
             }
             #[cfg(feature = "kube")]
@@ -78,8 +127,8 @@ impl Transport {
     pub(super) fn list_page<K: ObjectType>(&self) -> Result<Arc<ListPage<K>>, PlaneError> {
         Ok(match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity()));
+            Self::Embedded { server, identity, .. } => {
+                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity.clone()));
                 list_page(source)
             }
             #[cfg(feature = "kube")]
@@ -96,8 +145,9 @@ impl Transport {
     ) -> KeyedBuilder<F, P> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
+            Self::Embedded { server, identity, .. } => {
+                let source: Arc<dyn ListWatch<Arc<P>>> =
+                    Arc::new(server.handle_of::<P>(kind, identity.clone()));
                 KeyedInformers::builder(source, by, key_of)
             }
             #[cfg(feature = "kube")]
@@ -147,12 +197,6 @@ fn remote<P: PartialObject>(
     kind: Kind,
 ) -> Arc<dyn ListWatch<P>> {
     Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind, server.clone()))
-}
-
-#[cfg(feature = "embedded")]
-pub(super) fn identity() -> machinery_apiserver::Identity {
-    // In one process with the store, a lesser identity would protect nothing.
-    machinery_apiserver::Identity::admin()
 }
 
 impl fmt::Debug for Transport {

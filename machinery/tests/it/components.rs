@@ -15,6 +15,12 @@ fn controllers() -> Component {
     Component::user("host-controllers").may(ALL, "example.com", &["hosts"])
 }
 
+fn rack(name: &str) -> Rack {
+    let mut rack = Rack::new(name, RackSpec {});
+    rack.metadata.namespace = Some("default".into());
+    rack
+}
+
 fn listen(home: &Path) -> Listen {
     Listen {
         kubeconfig: Some(home.join("kubeconfig")),
@@ -37,10 +43,10 @@ async fn p50_a_component_has_the_permissions_of_its_role_only() {
     let hosts = component.writer::<Host>().unwrap();
     hosts.create(&host("a", 7), None).await.unwrap();
     let racks = component.writer::<Rack>().unwrap();
-    let denied = racks.create(&Rack::new("7", RackSpec {}), None).await.unwrap_err();
+    let denied = racks.create(&rack("7"), None).await.unwrap_err();
     assert!(matches!(denied, WriteError::Source(SourceError::Forbidden { .. })), "{denied:?}");
     let admin = machinery::kubeconfig(home.path().join("kubeconfig")).start().await.unwrap();
-    admin.writer::<Rack>().unwrap().create(&Rack::new("7", RackSpec {}), None).await.unwrap();
+    admin.writer::<Rack>().unwrap().create(&rack("7"), None).await.unwrap();
     for plane in [component, admin, plane] {
         assert!(plane.stop().await.unfinished.is_empty());
     }
@@ -48,7 +54,7 @@ async fn p50_a_component_has_the_permissions_of_its_role_only() {
     // A restart with another role updates it; the kubeconfig stays valid.
     let plane = serve(home.path(), controllers().may(&["create"], "example.com", &["racks"])).await.unwrap();
     let component = machinery::kubeconfig(home.path().join("controllers.kubeconfig")).start().await.unwrap();
-    component.writer::<Rack>().unwrap().create(&Rack::new("8", RackSpec {}), None).await.unwrap();
+    component.writer::<Rack>().unwrap().create(&rack("8"), None).await.unwrap();
     component.stop().await;
     plane.stop().await;
 }

@@ -19,6 +19,8 @@ mod pages;
 mod paused_clock;
 mod planes;
 mod predicates;
+mod runtime_kinds;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod server_parts;
 mod shutdown;

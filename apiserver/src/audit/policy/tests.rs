@@ -30,7 +30,7 @@ fn check(rule: &str, asked: &str, expected: bool) {
     };
     let ann = ann();
     let level = policy(&format!("- {{level: Metadata, {rule}}}"))
-        .decide(&AuditAttributes { user: Some(&ann), verb, on })
+        .decide(&AuditAttributes { has_passwords: false, user: Some(&ann), verb, on })
         .level;
     assert_eq!(level == AuditLevel::Metadata, expected, "{rule}: {asked}");
 }
@@ -84,7 +84,12 @@ fn the_first_rule_that_matches_decides() {
     );
     let decide = |user: &str, verb| {
         let user = Identity::new(user);
-        policy.decide(&AuditAttributes { user: Some(&user), verb, on: RequestTarget::Path("/x") })
+        policy.decide(&AuditAttributes {
+            has_passwords: false,
+            user: Some(&user),
+            verb,
+            on: RequestTarget::Path("/x"),
+        })
     };
     assert_eq!(decide("bob", "get").level, AuditLevel::None);
     let stages = Stages::default().with(AuditStage::Panic);
@@ -101,7 +106,12 @@ fn the_first_rule_that_matches_decides() {
 fn unauthenticated_requests_match_no_rule_with_users() {
     let of = |rules| {
         policy(rules)
-            .decide(&AuditAttributes { user: None, verb: "get", on: RequestTarget::Path("/x") })
+            .decide(&AuditAttributes {
+                has_passwords: false,
+                user: None,
+                verb: "get",
+                on: RequestTarget::Path("/x"),
+            })
             .level
     };
     assert_eq!(of("- {level: Metadata, users: [ann]}"), AuditLevel::None);
@@ -115,6 +125,7 @@ fn no_rule_logs_secrets_beyond_metadata() {
     let level = |group, path| {
         policy
             .decide(&AuditAttributes {
+                has_passwords: false,
                 user: None,
                 verb: "get",
                 on: RequestTarget::Resource(on(group, path)),
@@ -285,7 +296,7 @@ proptest! {
             Some(path) => RequestTarget::Path(path),
             None => RequestTarget::Resource(ResourceAttributes { group, resource, subresource, namespace, name }),
         };
-        let request = AuditAttributes { user: user.as_ref(), verb, on };
+        let request = AuditAttributes { has_passwords: false, user: user.as_ref(), verb, on };
         prop_assert_eq!(policy.decide(&request), oracle::decide(&policy, &request));
     }
 }

@@ -12,7 +12,7 @@ fn widget(name: &str) -> Value {
 fn with<T>(include: Include, run: impl FnOnce(Tables<'_>) -> T) -> T {
     let (columns, _) = crd_columns(&Value::Null);
     let now = timestamp("2026-01-01T00:00:30Z").expect("a time");
-    run(Tables { columns: &columns, version: MetaVersion::V1, include, now })
+    run(Tables { columns: &columns, secret_fields: None, version: MetaVersion::V1, include, now })
 }
 
 #[test]

@@ -123,7 +123,8 @@ impl Items {
         match self.form.shape {
             Representation::Table(version) => {
                 let (columns, include, now) = (&self.kind.columns, self.include, self.now);
-                Tables { columns, version, include, now }.row(object)
+                let secret_fields = self.kind.secret_fields();
+                Tables { columns, secret_fields, version, include, now }.row(object)
             }
             Representation::MetadataList(version) => cut(&mut object, version),
             Representation::Whole | Representation::Metadata(_) | Representation::Discovery(_) => {
