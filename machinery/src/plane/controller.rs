@@ -138,7 +138,7 @@ impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
         let controlled = ControlledKind::Named(kind.name().clone(), present);
         let builder = Controller::of(name, objects);
         let (plane, name) = (plane.clone(), name.to_owned());
-        Self { plane, name, kind: Some(controlled), builder, background: Vec::new() }
+        Self { plane, name, kind: Some(controlled), builder, writes: Vec::new(), background: Vec::new() }
     }
 
     /// Returns the present kind of the objects, as owners.
