@@ -78,6 +78,7 @@ impl PlaneBuilder {
 impl Serving {
     /// Creates the roles, listens, and watches certificates and the store until the shutdown.
     pub(super) async fn start(self, plane: &Plane) -> Result<(), PlaneError> {
+        #[cfg_attr(not(feature = "kube"), expect(irrefutable_let_patterns, reason = "the only transport"))]
         let Transport::Embedded { server, disk, .. } = plane.transport() else {
             return Err(PlaneError::NoServer);
         };

@@ -57,11 +57,13 @@ impl Surroundings {
 
     /// Returns the surroundings of another plane on the same server: the same clock, and no gate.
     pub(super) fn beside(&self) -> Self {
-        Self {
-            #[cfg(feature = "testing")]
-            gate: None,
-            ..self.clone()
+        #[cfg_attr(not(feature = "testing"), expect(unused_mut, reason = "only tests have a gate"))]
+        let mut beside = self.clone();
+        #[cfg(feature = "testing")]
+        {
+            beside.gate = None;
         }
+        beside
     }
 }
 
