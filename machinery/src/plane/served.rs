@@ -9,6 +9,10 @@ use super::transport::Transport;
 impl Plane {
     /// Refuses a kind that the embedded server does not serve: its informer would never sync. A
     /// cluster is known only by its answers, which fail the start of the controllers.
+    #[cfg_attr(
+        not(feature = "embedded"),
+        expect(unused_variables, reason = "only embedded servers are checked")
+    )]
     pub(super) fn check_served(&self, kind: &Kind) -> Result<(), PlaneError> {
         match self.transport() {
             #[cfg(feature = "embedded")]
