@@ -114,7 +114,7 @@ async fn p31_pools_with_common_members_wait_for_each_other() {
         }
     };
     let (holds, waits) = waiting.await;
-    // Whoever holds the common member: its deletion serves the waiter of either pool.
+    // The holder of the common member: its deletion serves the waiter of either pool.
     for holder in holds {
         if fixture.has_port(holder).await == 2 {
             fixture.detach(holder).await;

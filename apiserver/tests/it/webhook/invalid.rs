@@ -48,7 +48,7 @@ async fn invalid_reviews_are_refused_with_the_remedy_and_change_nothing() {
     assert!(code == 404 && text.contains("/mutate, /validate"), "{text}");
     webhook.review(&authority.pem, "/validate", &review("a", &json!({}))).await;
 
-    // An answer whose hooks accept it, and one whose object is of no `Widget`.
+    // An answer that the hooks accept, and one with an object that is no `Widget`.
     let answer = webhook.review(&authority.pem, "/validate", &review("a", &json!({"size": "nine"}))).await;
     assert_eq!((&answer["allowed"], &answer["status"]["code"]), (&false.into(), &422.into()), "{answer}");
     let page = webhook.metrics.page();
