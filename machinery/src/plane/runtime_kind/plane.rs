@@ -52,7 +52,7 @@ impl Plane {
     /// let controller = plane.controller_of_kind("widgets", &widgets).owning_kind(&parts);
     /// let reconcile =
     ///     |_: Arc<DynamicObject>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
-    /// plane.spawn(async { controller.run(reconcile).await.map(drop) });
+    /// plane.spawn(async move { controller.run(reconcile).await.map(drop) });
     /// assert!(widgets.kind().is_none() && widgets.read().is_empty());
     /// # plane.stop().await;
     /// # Ok(()) }
