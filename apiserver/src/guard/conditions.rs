@@ -60,8 +60,9 @@ impl GuardConditions {
         for key in after.iter().chain(left) {
             let record = record(change.kind, key);
             let other = others.under(guards, key).next().map(|(_, entry)| entry);
-            // The other object may be older than the guard and have no record. A condition on the
-            // object itself replaces it.
+            // While an object that a view shows is unchanged, no write leaves the key empty, so no
+            // record goes and comes unnoticed. The other object may also be older than the guard,
+            // without a record. A condition on the object itself replaces it.
             let there = other.filter(|_| !before.contains(key));
             let is_left = other.is_some() || after.binary_search(key).is_ok();
             let so_far = added.conditions.len() + added.operations.len();
@@ -69,7 +70,7 @@ impl GuardConditions {
                 break;
             }
             added.conditions.push(Condition::Unchanged(record.clone(), others.at));
-            added.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), others.at)));
+            added.conditions.extend(there.map(|there| Condition::At(there.key.clone(), there.modified)));
             // The put of an empty value fails the commits of concurrent checks under this key.
             added.operations.push(match is_left {
                 true => Operation::Put(record, Bytes::from(&b""[..])),

@@ -137,11 +137,16 @@ impl ReferenceHistory {
     pub(super) async fn check(mut self, store: &impl Backend) -> usize {
         let until = store.revision().await.unwrap();
         let mut watch = store.watch(KeySpan::all(), Revision(1)).await.unwrap();
-        let (mut at, mut seen) = (Revision(1), 0);
+        let (mut at, mut seen, mut log) = (Revision(1), 0, Vec::new());
         while at < until {
             let WatchItem::Changes { revision, events } = watch.next().await.unwrap() else { continue };
             (at, seen) = (revision, seen + 1);
             for event in &events {
+                let word = match &event.change {
+                    Change::Put(entry) => format!("+{}", entry.key),
+                    Change::Deleted(key) => format!("-{key}"),
+                };
+                log.push(format!("{at} {word}"));
                 match &event.change {
                     Change::Put(entry) => self.put(entry),
                     Change::Deleted(key) => {
@@ -151,7 +156,8 @@ impl ReferenceHistory {
                 }
             }
             for (from, to) in &self.references {
-                assert!(self.maps.contains(to), "at revision {at}: {from} refers to {to}");
+                let latest = &log[log.len().saturating_sub(24)..];
+                assert!(self.maps.contains(to), "{from} refers to {to} after {latest:#?}");
             }
         }
         seen

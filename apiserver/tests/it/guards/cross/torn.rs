@@ -16,21 +16,28 @@ use machinery_store::{
 use machinery_sync::Mutex;
 use serde_json::{Value, json};
 
-use super::fixture::{DEPLOYMENTS, MAPS, create, deployment, map, refused, start};
+use super::fixture::{DEPLOYMENTS, MAPS, create, deployment, map, references, refused, start};
 use crate::audit::SECRETS;
 use crate::client::Client;
 
 type DelayedDeed = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
-/// A store that runs a function before the n-th next read of its revision.
+/// A store that runs a function before the n-th next read of its revision, or before its next
+/// commit.
 #[derive(Clone)]
 struct Delayed {
     inner: Memory,
     left: Arc<AtomicUsize>,
     deed: Arc<Mutex<Option<DelayedDeed>>>,
+    before_commit: Arc<Mutex<Option<DelayedDeed>>>,
 }
 
 impl Delayed {
+    fn new(inner: &Memory) -> Self {
+        let (left, deed, before_commit) = Default::default();
+        Self { inner: inner.clone(), left, deed, before_commit }
+    }
+
     fn arm(&self, reads: usize, deed: impl Future<Output = ()> + Send + 'static) {
         *self.deed.lock() = Some(Box::new(|| Box::pin(deed)));
         self.left.store(reads, Ordering::SeqCst);
@@ -52,6 +59,10 @@ impl Backend for Delayed {
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
+        let deed = self.before_commit.lock().take();
+        if let Some(deed) = deed {
+            deed().await;
+        }
         self.inner.commit(transaction).await
     }
 
@@ -84,7 +95,7 @@ fn either() -> CrossKindGuard {
 #[tokio::test]
 async fn a_refusal_by_a_state_that_never_existed_is_repeated() {
     let memory = Memory::new(Options::default());
-    let store = Delayed { inner: memory.clone(), left: Arc::default(), deed: Arc::default() };
+    let store = Delayed::new(&memory);
     let (server, other) = (start(&store, vec![either()]).await, start(&memory, vec![either()]).await);
     let client = Client::of(&server);
     create(&client, SECRETS, &json!({"metadata": {"name": "t"}})).await;
@@ -128,7 +139,7 @@ fn one_name() -> CrossKindGuard {
 #[tokio::test]
 async fn a_write_between_two_views_is_detected() {
     let memory = Memory::new(Options::default());
-    let store = Delayed { inner: memory.clone(), left: Arc::default(), deed: Arc::default() };
+    let store = Delayed::new(&memory);
     let (server, other) = (start(&store, vec![one_name()]).await, start(&memory, vec![one_name()]).await);
     let client = Client::of(&server);
     create(&client, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await;
@@ -151,6 +162,40 @@ async fn a_write_between_two_views_is_detected() {
         store.left.store(0, Ordering::SeqCst);
     }
     assert!(overtaken >= 2, "each view was overtaken: {overtaken}");
+    for server in [server, other] {
+        server.stop().await;
+    }
+}
+
+/// Regression test: the target is newer than the first view and in the second one, and is deleted
+/// before the commit. Its record is absent at the first view and at the commit.
+#[tokio::test]
+async fn a_target_that_only_the_second_view_shows_and_that_goes_is_detected() {
+    let memory = Memory::new(Options::default());
+    let store = Delayed::new(&memory);
+    let (server, other) = (start(&store, vec![references()]).await, start(&memory, vec![references()]).await);
+    let client = Client::of(&server);
+    create(&client, MAPS, &map("warm")).await;
+    create(&client, DEPLOYMENTS, &deployment("warm", "x", Some("warm"))).await;
+    let mut shown = 0;
+    for reads in 1..8 {
+        let (rival, later, before_commit) =
+            (Client::of(&other), Client::of(&other), store.before_commit.clone());
+        store.arm(reads, async move {
+            create(&rival, MAPS, &map("t")).await;
+            let goes = async move { drop(later.delete(&format!("{MAPS}/t")).await.fine()) };
+            *before_commit.lock() = Some(Box::new(|| Box::pin(goes)));
+        });
+        let answer = client.post(DEPLOYMENTS, &deployment(&format!("d{reads}"), "x", Some("t"))).await;
+        refused(&answer, "references", "its ConfigMap does not exist");
+        let (created, deleted) = (store.deed.lock().take().is_none(), store.before_commit.lock().take());
+        match deleted {
+            None => shown += usize::from(created),
+            Some(_) => drop(client.delete(&format!("{MAPS}/t")).await.fine()),
+        }
+        store.left.store(0, Ordering::SeqCst);
+    }
+    assert!(shown >= 1, "the target was in a view: {shown}");
     for server in [server, other] {
         server.stop().await;
     }
