@@ -14,8 +14,10 @@ use super::port::{
     Cnf, CnfConnector, CnfInterface, ConfigTag, ConfigWrite, PodTarget, Refusal, TaggedConfig,
 };
 use crate::model::{
-    CollectionId, Desired, Field, Observed, ObservedObject, Reference, RestObject, Service, Shape, secret_mac,
+    CollectionId, Desired, Field, Observed, ObservedObject, Reference, RestObject, Service, Shape,
+    is_built_in, secret_mac,
 };
+use crate::plan::merged;
 
 /// The CNFs of a test, by the address of the pod. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -256,7 +258,7 @@ impl FakeState {
                 value => value.as_str().into_iter().collect::<Vec<_>>(),
             };
             let is_missing = |name: &&str| match field.reference {
-                Some(Reference::Object(_)) if *name == "*" => false,
+                Some(Reference::Object(target)) if is_built_in(target, name) => false,
                 Some(Reference::Object(target)) => config.get(target, name).is_none(),
                 Some(Reference::Network) => !self.nics.iter().any(|nic| nic == name),
                 Some(Reference::Nic) => !name.starts_with('#') && !self.nics.iter().any(|nic| nic == name),
@@ -383,35 +385,4 @@ impl Cnf for FakeConnection {
         })
         .await
     }
-}
-
-/// Replaces the objects of the owner in a configuration, and adopts those of its names. Foreign
-/// objects before the first own one stay before all, the others stay behind.
-#[must_use]
-pub fn merged(config: &Observed, desired: &Desired) -> Observed {
-    let mut result = Observed::default();
-    for collection in CollectionId::all() {
-        let own = desired.of(collection);
-        let is_own = |one: &ObservedObject| {
-            one.owner.as_ref() == Some(&desired.owner)
-                || own.iter().any(|object| object.name() == one.object.name())
-        };
-        let (mut before, mut after, mut has_own) = (Vec::new(), Vec::new(), false);
-        for one in config.of(collection) {
-            match (is_own(one), has_own) {
-                (true, _) => has_own = true,
-                (false, false) => before.push(one.clone()),
-                (false, true) => after.push(one.clone()),
-            }
-        }
-        let owned = |object: &RestObject| ObservedObject {
-            owner: Some(desired.owner.clone()),
-            object: object.clone(),
-        };
-        let objects: Vec<_> = before.into_iter().chain(own.iter().map(owned)).chain(after).collect();
-        if !objects.is_empty() {
-            result.objects.insert(collection, objects);
-        }
-    }
-    result
 }
