@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream;
-use machinery::objects::Fence;
+use machinery::objects::{Fence, Freshness};
 use machinery::{Next, Run};
 use tokio::time::{Instant, timeout};
 
@@ -163,7 +163,7 @@ impl CnfRun<'_> {
             return Ok(written);
         }
         let Some(key) = record_key(self.cnf) else { return Ok(WrittenNames::default()) };
-        Ok(WrittenNames::of(self.context.plane.read_object(&key).await?))
+        Ok(WrittenNames::of(self.context.records.get(&key, Freshness::Newest).await?))
     }
 
     fn limits(&self) -> CallLimits {
@@ -220,10 +220,11 @@ impl CnfRun<'_> {
                 lacks && matches!(composition.verdicts.get(*number), Some(Verdict::Included))
             })
             .collect();
+        let this = &*self;
         let writes = missing.into_iter().filter_map(|number| {
-            let (kind, cr) = self.facts.crs.get(number)?;
-            let (kind, object) = (self.context.sources.kinds.get(*kind)?, cr.object.clone());
-            Some(async move { (number, kind, writes::add_finalizer(kind, &object, self.fence).await) })
+            let (kind, cr) = this.facts.crs.get(number)?;
+            let (kind, object) = (this.context.sources.kinds.get(*kind)?, cr.object.clone());
+            Some(async move { (number, kind, writes::add_finalizer(kind, &object, this.fence).await) })
         });
         let results: Vec<_> =
             stream::iter(writes).buffer_unordered(self.context.settings.api_writes).collect().await;
@@ -262,11 +263,12 @@ impl CnfRun<'_> {
         let statuses: Vec<(usize, SyncStatus)> = numbers
             .filter_map(|number| Some((number, self.changed_status(number, composition, reports, &now)?)))
             .collect();
+        let this = &*self;
         let writes = statuses.into_iter().filter_map(|(number, status)| {
-            let (kind, cr) = self.facts.crs.get(number)?;
-            let (kind, object) = (self.context.sources.kinds.get(*kind)?, cr.object.clone());
+            let (kind, cr) = this.facts.crs.get(number)?;
+            let (kind, object) = (this.context.sources.kinds.get(*kind)?, cr.object.clone());
             Some(
-                async move { (number, kind, writes::write_status(kind, &object, &status, self.fence).await) },
+                async move { (number, kind, writes::write_status(kind, &object, &status, this.fence).await) },
             )
         });
         let results: Vec<_> =

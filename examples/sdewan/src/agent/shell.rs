@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use machinery::controllers::Term;
 use machinery::k8s_openapi::api::core::v1::Secret;
-use machinery::objects::{Fence, Writer};
+use machinery::objects::{Fence, ListWatch, Writer};
 use machinery::{Plane, Settings, with};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub struct Agent {}
 
 /// The context of all runs of one term.
 pub(super) struct AgentContext {
-    pub(super) plane: Plane,
+    pub(super) records: Arc<dyn ListWatch<Arc<Secret>>>,
     pub(super) sources: Sources,
     pub(super) connector: Arc<dyn CnfConnector>,
     pub(super) settings: AgentSettings,
@@ -63,15 +63,15 @@ impl Agent {
         let mac_key: [u8; 32] = Sha256::digest(settings.seed.to_le_bytes()).into();
         let clock: Arc<dyn Fn() -> Timestamp + Send + Sync> = Arc::new(plane.clock());
         let (kinds, election) = (sources.clone(), settings.election.clone());
-        let plane_of_runs = plane.clone();
+        let records = plane.source::<Secret>()?;
         let context = move |fence: Option<Fence>, term: CancellationToken| {
-            let (plane, sources, settings) = (plane_of_runs.clone(), sources.clone(), settings.clone());
+            let (records, sources, settings) = (records.clone(), sources.clone(), settings.clone());
             // Others may have led since: nothing that was known before counts.
             memory.clear();
             let (connector, memory, secrets) = (connector.clone(), memory.clone(), secrets.clone());
             let (clock, mac_key) = (clock.clone(), Arc::<[u8]>::from(mac_key));
             Arc::new(AgentContext {
-                plane,
+                records,
                 sources,
                 connector,
                 settings,

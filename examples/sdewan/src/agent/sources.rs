@@ -176,7 +176,7 @@ fn states<T>(event: &Event<Arc<T>>, key_of: impl Fn(&T) -> Option<CnfKey>) -> Ve
 /// finalizers.
 fn cnfs_of_event(event: &Event<Arc<SdewanObject>>, finalizer: &str) -> Vec<CnfKey> {
     let mut keys = event.object().cnfs();
-    if let Event::Updated { old, new } = event {
+    if let Event::Updated { old, object: new } = event {
         let is_change = old.metadata.generation != new.metadata.generation
             || old.metadata.labels != new.metadata.labels
             || old.metadata.uid != new.metadata.uid
@@ -195,7 +195,7 @@ fn cnfs_of_event(event: &Event<Arc<SdewanObject>>, finalizer: &str) -> Vec<CnfKe
 
 /// Returns whether an event of a pod changes what the agent reads of it.
 fn is_news(event: &Event<Arc<Pod>>) -> bool {
-    let Event::Updated { old, new } = event else { return true };
+    let Event::Updated { old, object: new } = event else { return true };
     let seen = |pod: &Pod| {
         let status = pod.status.clone().unwrap_or_default();
         let ready = status.conditions.unwrap_or_default().into_iter().find(|one| one.type_ == "Ready");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use machinery::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::error::{CnfError, CnfErrorClass};
 use super::port::{
@@ -45,6 +45,8 @@ pub struct FakeCall {
     pub call: String,
     /// Whether it is a write of configuration or a restart.
     pub is_write: bool,
+    /// The time at which it came.
+    pub at: Instant,
 }
 
 /// A fault of the next calls that match.
@@ -152,6 +154,13 @@ impl FakeCnf {
         calls.into_iter().filter(|call| call.is_write).map(|call| call.call).collect()
     }
 
+    /// Returns the writes so far with their times.
+    #[must_use]
+    pub fn writes_with_time(&self) -> Vec<(String, Instant)> {
+        let calls = self.calls();
+        calls.into_iter().filter(|call| call.is_write).map(|call| (call.call, call.at)).collect()
+    }
+
     /// Returns the number of restarts and v2 writes so far.
     #[must_use]
     pub fn reloads(&self) -> usize {
@@ -178,7 +187,7 @@ impl FakeConnection {
         let cnf = self.cnfs.get(&self.target.ip).ok_or_else(|| unreachable(&call, "connection refused"))?;
         let fault = {
             let mut state = cnf.0.lock();
-            state.calls.push(FakeCall { call: call.clone(), is_write });
+            state.calls.push(FakeCall { call: call.clone(), is_write, at: Instant::now() });
             state.take_fault(&call)
         };
         match fault {

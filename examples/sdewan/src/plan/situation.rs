@@ -87,7 +87,7 @@ pub fn assess(
     let networks = networks_of(deployment);
     let owned = pods_of(deployment, sets, pods);
     let name = name_of(&deployment.metadata);
-    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+    let replicas = deployment.spec.replicas.unwrap_or(1);
     if replicas == 0 && owned.is_empty() {
         return (CnfSituation::Empty { deployment: name }, networks);
     }
@@ -134,7 +134,7 @@ impl CnfSituation {
 
 /// Returns the networks of a Deployment's pod template.
 fn networks_of(deployment: &Deployment) -> Networks {
-    let template = deployment.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
+    let template = deployment.spec.template.metadata.as_ref();
     let annotation = template.and_then(|metadata| metadata.annotations.as_ref()?.get(NETWORKS_ANNOTATION));
     Networks::read(annotation.map(String::as_str))
 }
@@ -218,21 +218,23 @@ mod tests {
     use serde_json::{Value, from_value, json};
 
     fn deployment(name: &str, replicas: i32, available: i32) -> Arc<Deployment> {
-        from_value(json!({
+        Arc::new(from_value(json!({
             "metadata": {"name": name, "uid": format!("d-{name}"), "generation": 2},
             "spec": {"replicas": replicas, "selector": {}, "template": {}},
             "status": {"observedGeneration": 2, "updatedReplicas": replicas, "availableReplicas": available},
         }))
-        .unwrap()
+        .unwrap())
     }
 
     fn set(name: &str, of: &str) -> Arc<ReplicaSet> {
         let owners = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "uid": of, "controller": true}]);
-        from_value(json!({
-            "metadata": {"name": name, "uid": format!("s-{name}"), "ownerReferences": owners},
-            "spec": {"selector": {}},
-        }))
-        .unwrap()
+        Arc::new(
+            from_value(json!({
+                "metadata": {"name": name, "uid": format!("s-{name}"), "ownerReferences": owners},
+                "spec": {"selector": {}},
+            }))
+            .unwrap(),
+        )
     }
 
     fn pod(name: &str, of: &str, more: Value) -> Arc<Pod> {
@@ -245,7 +247,7 @@ mod tests {
         for (part, fields) in more.as_object().unwrap() {
             pod[part].as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         }
-        from_value(pod).unwrap()
+        Arc::new(from_value(pod).unwrap())
     }
 
     fn ready(
