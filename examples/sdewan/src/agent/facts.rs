@@ -9,7 +9,7 @@ use machinery::objects::LabelSelector;
 use serde_json::Value;
 
 use super::sources::Sources;
-use crate::model::{CnfKey, Networks, SECRET_REFERENCE, SdewanObject};
+use crate::model::{CnfKey, CollectionId, Networks, SECRET_REFERENCE, SdewanObject};
 use crate::plan::{CnfSituation, CrInput, assess};
 
 /// The facts about one CNF.
@@ -57,10 +57,11 @@ pub(super) fn application_namespace(application: &SdewanObject) -> &str {
 
 /// Returns the addresses of the pods of an application, sorted, with commas between them; `None`
 /// for objects of other kinds.
-pub(super) fn addresses(sources: &Sources, object: &SdewanObject, is_application: bool) -> Option<String> {
-    if !is_application {
+pub(super) fn addresses(sources: &Sources, cr: &CrInput) -> Option<String> {
+    if cr.resource.kind.collection != Some(CollectionId::Applications) {
         return None;
     }
+    let object = &cr.object;
     let selector = selector_of(object.spec.get("podSelector"));
     let namespace = application_namespace(object);
     let pods = sources.pods.read();

@@ -92,17 +92,24 @@ pub(super) async fn read(
     }
 }
 
-/// Brings a pod to the desired state.
-pub(super) async fn push(
-    connection: &mut PodConnection,
-    limits: &CallLimits,
-    desired: &Desired,
-    mac_key: &[u8],
-    config: PodConfig,
-    written: &WrittenNames,
-) -> PodReport {
-    match config {
-        PodConfig::V2(_) => push_v2(connection, limits, desired, mac_key).await,
-        PodConfig::V1(observed) => push_v1(connection, limits, desired, &observed, written).await,
+/// The state to which pods are brought.
+#[derive(Clone, Copy)]
+pub(super) struct Push<'a> {
+    pub(super) limits: &'a CallLimits,
+    pub(super) desired: &'a Desired,
+    pub(super) mac_key: &'a [u8],
+    /// The names that were written over v1.
+    pub(super) written: &'a WrittenNames,
+    /// Objects of deleted CRs, which go also without an owner.
+    pub(super) leaving: &'a BTreeSet<Place>,
+}
+
+impl Push<'_> {
+    /// Brings a pod to the desired state.
+    pub(super) async fn push(&self, connection: &mut PodConnection, config: PodConfig) -> PodReport {
+        match config {
+            PodConfig::V2(_) => push_v2(connection, self).await,
+            PodConfig::V1(observed) => push_v1(connection, self, &observed).await,
+        }
     }
 }

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::connections::PodConnection;
-use super::pod::{CallLimits, Place, PodReport};
-use super::record::WrittenNames;
+use super::pod::{CallLimits, Place, PodReport, Push};
 use crate::drive::{CnfError, CnfErrorClass};
-use crate::model::{CollectionId, Desired, RestObject, references};
+use crate::model::{CollectionId, RestObject, references};
 use crate::plan::{V1Plan, V1Step, v1_plan};
 
 /// Reads the collections that concern the agent.
@@ -33,13 +32,14 @@ pub(super) async fn read_v1(
 /// Performs the steps to the desired state.
 pub(super) async fn push_v1(
     connection: &PodConnection,
-    limits: &CallLimits,
-    desired: &Desired,
+    push: &Push<'_>,
     observed: &BTreeMap<CollectionId, Vec<RestObject>>,
-    written: &WrittenNames,
 ) -> PodReport {
-    let mut report = PodReport::default();
-    let plan = v1_plan(desired, observed, &|collection, name| written.contains(collection, name));
+    let (mut report, limits) = (PodReport::default(), push.limits);
+    let is_own = |collection: CollectionId, name: &str| {
+        push.written.contains(collection, name) || push.leaving.contains(&(collection, name.to_owned()))
+    };
+    let plan = v1_plan(push.desired, observed, &is_own);
     let mut done = Vec::new();
     for step in &plan.steps {
         match perform(connection, limits, step, &report).await {

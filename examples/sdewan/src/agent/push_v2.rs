@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::connections::PodConnection;
-use super::pod::{CallLimits, Place, PodReport};
+use super::pod::{CallLimits, Place, PodReport, Push};
 use crate::drive::{CnfError, CnfErrorClass, ConfigWrite, Refusal};
 use crate::model::{CollectionId, Desired, Observed};
 use crate::plan::{difference, merged, without};
@@ -49,12 +49,8 @@ async fn refresh(connection: &mut PodConnection, limits: &CallLimits) -> Result<
 
 /// Brings a pod to the desired state. Refused objects are left out with their dependents, and the
 /// rest is sent at once.
-pub(super) async fn push_v2(
-    connection: &mut PodConnection,
-    limits: &CallLimits,
-    whole: &Desired,
-    mac_key: &[u8],
-) -> PodReport {
+pub(super) async fn push_v2(connection: &mut PodConnection, push: &Push<'_>) -> PodReport {
+    let (limits, whole, mac_key) = (push.limits, push.desired, push.mac_key);
     let mut report = PodReport::default();
     let mut refused: BTreeMap<Place, Refusal> = BTreeMap::new();
     let mut desired = whole.clone();
@@ -66,6 +62,13 @@ pub(super) async fn push_v2(
             }
         };
         let sealed = desired.with_macs(mac_key);
+        if let Err(error) = delete_unowned(connection, push, &config, &mut report).await {
+            connection.known = None;
+            return PodReport::failed_with(error);
+        }
+        if connection.known.is_none() {
+            continue;
+        }
         let differs = difference(&sealed, &config);
         if differs.is_empty() {
             // Known is not read: a pod may have restarted, or another client written.
@@ -109,6 +112,34 @@ pub(super) async fn push_v2(
     connection.known = None;
     let reason = "other clients keep changing the configuration";
     PodReport::failed_with(CnfError::new(CnfErrorClass::Conflict, WRITE, reason))
+}
+
+/// Deletes the objects of deleted CRs that have no owner, which a v2 write leaves alone: v1 made
+/// them. The configuration is then unknown.
+async fn delete_unowned(
+    connection: &mut PodConnection,
+    push: &Push<'_>,
+    config: &Observed,
+    report: &mut PodReport,
+) -> Result<(), CnfError> {
+    // Users first: references are to earlier collections only.
+    for place in push.leaving.iter().rev() {
+        let (collection, name) = place;
+        let is_unowned = config.get(*collection, name).is_some_and(|one| one.owner.is_none());
+        if !is_unowned || report.leftovers.contains_key(place) {
+            continue;
+        }
+        let call = format!("DELETE {collection}/{name}");
+        match push.limits.call(&call, connection.cnf.delete(*collection, name)).await {
+            Ok(()) => connection.known = None,
+            Err(error) if error.class == CnfErrorClass::NotFound => connection.known = None,
+            Err(error) if error.class == CnfErrorClass::InUse => {
+                report.leftovers.insert(place.clone(), error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn contains(desired: &Desired, (collection, name): &Place) -> bool {

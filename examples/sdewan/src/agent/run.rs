@@ -13,12 +13,12 @@ use tokio::time::{Instant, timeout};
 use super::connections::{PodConnection, connect};
 use super::facts::{CnfFacts, addresses};
 use super::memory::CnfMemory;
-use super::pod::{CallLimits, Place, PodConfig, PodReport, push, read};
+use super::pod::{CallLimits, Place, PodConfig, PodReport, Push, read};
 use super::record::{WrittenNames, record_key};
 use super::shell::AgentContext;
 use super::writes::{self, CrWrite};
 use crate::drive::{CnfError, CnfErrorClass};
-use crate::model::{CnfKey, CollectionId, Desired, SdewanObject, SyncStatus};
+use crate::model::{CnfKey, CollectionId, Desired, SyncStatus};
 use crate::plan::{
     CnfPod, CnfSituation, Composition, CrInput, PodOutcome, Problem, ProblemKind, StatusInput, Verdict,
     compose, jittered, retry_delay, status_of, without,
@@ -66,7 +66,12 @@ impl CnfRun<'_> {
             if !wait.is_zero() {
                 return Ok(Next::After(wait));
             }
-            self.push(memory, &pods).await?
+            let pushed = self.push(memory, &pods).await?;
+            if self.context.term.is_cancelled() {
+                // Calls were refused for this reason alone: it is none for a status.
+                return Err("the agent stops, or another one leads".into());
+            }
+            pushed
         };
         let is_current = self.write_statuses(&composition, &reports).await?
             & self.finish_deletes(&composition, &reports).await?;
@@ -109,11 +114,7 @@ impl CnfRun<'_> {
             let value = sources.secret(&self.cnf.namespace, name, key)?;
             String::from_utf8(value).map_err(|_| format!("the key {key:?} of Secret {name} is no text"))
         };
-        let kind_of = |object: &SdewanObject| {
-            object.types.as_ref().is_some_and(|types| types.kind == "SdewanApplication")
-                || object.spec.contains_key("podSelector")
-        };
-        let addresses = |object: &SdewanObject| addresses(sources, object, kind_of(object));
+        let addresses = |cr: &CrInput| addresses(sources, cr);
         compose(self.cnf, &inputs, &self.facts.networks, &secret, &addresses, is_foreign)
     }
 
@@ -138,7 +139,8 @@ impl CnfRun<'_> {
             let names = names_of(&desired).chain(written.names().iter().cloned()).collect();
             written.record(&*self.context.secrets, self.cnf, names, self.fence).await?;
         }
-        let reports = self.push_pods(pods, &mut connections, configs, &desired, &written).await;
+        let leaving = self.leaving(&composition);
+        let reports = self.push_pods(pods, &mut connections, configs, &desired, &written, &leaving).await;
         for (pod, connection) in pods.iter().zip(connections) {
             if let Ok(connection) = connection {
                 memory.pods.insert(pod.uid.clone(), connection);
@@ -193,15 +195,17 @@ impl CnfRun<'_> {
         configs: Vec<Result<PodConfig, CnfError>>,
         desired: &Desired,
         written: &WrittenNames,
+        leaving: &BTreeSet<Place>,
     ) -> Reports {
-        let (limits, pod_time) = (self.limits(), self.context.settings.pod_time);
-        let mac_key = &self.context.mac_key;
+        let pod_time = self.context.settings.pod_time;
+        let limits = self.limits();
+        let push_to = Push { limits: &limits, desired, mac_key: &self.context.mac_key, written, leaving };
         let pushes = pods.iter().zip(connections).zip(configs).map(|((pod, connection), config)| async {
             let report = match (connection, config) {
                 (Err(error), _) => PodReport::failed_with(error.clone()),
                 (Ok(_), Err(error)) => PodReport::failed_with(error),
                 (Ok(connection), Ok(config)) => {
-                    let pushing = push(connection, &limits, desired, mac_key, config, written);
+                    let pushing = push_to.push(connection, config);
                     let report = timeout(pod_time, pushing).await;
                     report.unwrap_or_else(|_| PodReport::failed_with(too_slow("PUT v2/config")))
                 }
@@ -209,6 +213,17 @@ impl CnfRun<'_> {
             (pod.clone(), report)
         });
         join_all(pushes).await
+    }
+
+    /// Returns the objects of deleted CRs with a finalizer, which may be in the CNF without an owner:
+    /// another controller with the same finalizers made them.
+    fn leaving(&self, composition: &Composition) -> BTreeSet<Place> {
+        let desired: BTreeSet<Place> = names_of(&composition.desired).collect();
+        let crs = self.facts.crs.iter().zip(&composition.verdicts);
+        let leaving = crs.filter(|((_, cr), verdict)| {
+            **verdict == Verdict::Leaving && cr.object.has_finalizer(cr.resource.kind.finalizer)
+        });
+        leaving.filter_map(|((_, cr), _)| rest_place(cr)).filter(|place| !desired.contains(place)).collect()
     }
 
     /// Adds the finalizers of objects that are about to be written; returns the objects without.

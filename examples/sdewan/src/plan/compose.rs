@@ -89,7 +89,7 @@ pub fn compose(
     inputs: &[CrInput],
     networks: &Networks,
     secret: &(dyn Fn(&str, &str) -> Result<String, String> + Sync),
-    addresses: &dyn Fn(&SdewanObject) -> Option<String>,
+    addresses: &dyn Fn(&CrInput) -> Option<String>,
     is_foreign: &dyn Fn(CollectionId, &str) -> bool,
 ) -> Composition {
     let mut result = Composition {
@@ -141,7 +141,7 @@ fn candidate(
     input: &CrInput,
     networks: &Networks,
     secret: &(dyn Fn(&str, &str) -> Result<String, String> + Sync),
-    addresses: &dyn Fn(&SdewanObject) -> Option<String>,
+    addresses: &dyn Fn(&CrInput) -> Option<String>,
 ) -> Result<RestObject, Problem> {
     let object = &*input.object;
     let problem = |kind, message| Problem { kind, message };
@@ -156,7 +156,7 @@ fn candidate(
         return Err(problem(ProblemKind::Moving, "it belongs to another CNF by its label".into()));
     }
     object.order().map_err(|message| problem(ProblemKind::Invalid, message))?;
-    let context = ConvertContext { networks: Some(networks), secret, addresses: addresses(object) };
+    let context = ConvertContext { networks: Some(networks), secret, addresses: addresses(input) };
     convert(input.resource.kind, object.name(), &object.spec, &context).map_err(|errors| {
         let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
         problem(ProblemKind::Invalid, texts.join("; "))

@@ -1,6 +1,6 @@
 //! The differences between the desired state of a CNF and the configuration of a pod.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{CollectionId, Desired, Observed, ObservedObject};
 
@@ -30,10 +30,11 @@ pub fn difference(desired: &Desired, observed: &Observed) -> Difference {
     for collection in CollectionId::all() {
         let (wanted, found) = (desired.of(collection), observed.of(collection));
         let is_own = |one: &&ObservedObject| one.owner.as_ref() == Some(&desired.owner);
+        let owned: BTreeMap<_, _> =
+            found.iter().filter(is_own).map(|one| (one.object.name(), &one.object)).collect();
         for object in wanted {
             // An object of the name that another client made is adopted.
-            let same = found.iter().filter(is_own).any(|one| one.object == *object);
-            if !same {
+            if owned.get(object.name()) != Some(&object) {
                 result.changed.insert((collection, object.name().to_owned()));
             }
         }

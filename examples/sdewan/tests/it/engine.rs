@@ -244,3 +244,30 @@ async fn lost_answers_are_found_by_reading() {
         lab.stop().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_another_controller_with_the_same_finalizers_are_taken_over() {
+    for interface in [V1, V2] {
+        let mut lab = Lab::new(interface).await;
+        lab.deploy("cnf-1", "cnf-1", 1).await;
+        let finalizers = json!({"metadata": {"finalizers": ["rule.finalizers.sdewan.akraino.org"]}});
+        lab.create("Mwan3Policy", "p1", policy()).await;
+        lab.patch("Mwan3Policy", "p1", finalizers.clone()).await;
+        for name in ["r1", "r2"] {
+            lab.create("Mwan3Rule", name, json!({"policy": "default"})).await;
+            lab.patch("Mwan3Rule", name, finalizers.clone()).await;
+        }
+        let cnf = lab.cnf("cnf-1-1").await;
+        cnf.edit(|config| {
+            config
+                .objects
+                .insert(CollectionId::Mwan3Rules, vec![foreign("r1"), foreign("r2"), foreign("theirs")]);
+        });
+        lab.delete("Mwan3Rule", "r2").await;
+        lab.start_agent().await;
+        lab.until_in_sync(&[POLICY, ("Mwan3Rule", "r1")]).await;
+        lab.until_gone("Mwan3Rule", "r2").await;
+        assert_eq!(mwan3(&cnf), "p1;r1,theirs", "{interface:?}");
+        lab.stop().await;
+    }
+}
