@@ -8,7 +8,7 @@ use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector as 
 use machinery::objects::LabelSelector;
 use serde_json::Value;
 
-use super::sources::Sources;
+use super::sources::{Sources, Workload};
 use crate::model::{CnfKey, CollectionId, Networks, SECRET_REFERENCE, SdewanObject};
 use crate::plan::{CnfSituation, CrInput, assess};
 
@@ -34,7 +34,7 @@ impl CnfFacts {
                 |object: &Arc<SdewanObject>| CrInput { resource: kind.resource, object: object.clone() };
             crs.extend(objects.map(|(_, object)| (number, input(object))));
         }
-        let (deployments, sets, pods) = sources.workload(cnf);
+        let Workload { deployments, sets, pods } = sources.workload(cnf);
         let (situation, networks) = assess(&deployments, &sets, &pods);
         let mut secrets = BTreeSet::new();
         for pod in situation.pods() {

@@ -30,6 +30,13 @@ pub(super) struct Sources {
 /// An interest in the Secrets of a namespace.
 pub(super) type SecretInterest = Interest<String, Secret>;
 
+/// The Deployments of a CNF, and what is below them.
+pub(super) struct Workload {
+    pub(super) deployments: Vec<Arc<Deployment>>,
+    pub(super) sets: Vec<Arc<ReplicaSet>>,
+    pub(super) pods: Vec<Arc<Pod>>,
+}
+
 /// The objects of one kind in one group.
 pub(super) struct KindSource {
     pub(super) resource: ServedResource,
@@ -124,10 +131,7 @@ impl Sources {
     }
 
     /// Returns the Deployments of a CNF, and all ReplicaSets and pods below them.
-    pub(super) fn workload(
-        &self,
-        cnf: &CnfKey,
-    ) -> (Vec<Arc<Deployment>>, Vec<Arc<ReplicaSet>>, Vec<Arc<Pod>>) {
+    pub(super) fn workload(&self, cnf: &CnfKey) -> Workload {
         let (deployments, sets, pods) = (self.deployments.read(), self.sets.read(), self.pods.read());
         let deployments: Vec<_> =
             deployments.by(&self.deployments_of, cnf).map(|(_, one)| one.clone()).collect();
@@ -136,16 +140,15 @@ impl Sources {
             uids.flat_map(|uid| sets.by(&self.sets_of, uid)).map(|(_, one)| one.clone()).collect();
         let uids = sets.iter().filter_map(|one| one.metadata.uid.as_deref());
         let pods = uids.flat_map(|uid| pods.by(&self.pods_of, uid)).map(|(_, one)| one.clone()).collect();
-        (deployments, sets, pods)
+        Workload { deployments, sets, pods }
     }
 
     /// Returns a value of a Secret from the cache, or the reason why there is none.
     pub(super) fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<Vec<u8>, String> {
         let at =
             ObjectKey::new(Some(namespace), name).map_err(|error| format!("Secret {name:?}: {error}"))?;
-        let secret = match self.secrets.newest(&at) {
-            Lookup::Unique(_, secret) => secret,
-            _ => return Err(format!("Secret {at} does not exist")),
+        let Lookup::Unique(_, secret) = self.secrets.newest(&at) else {
+            return Err(format!("Secret {at} does not exist"));
         };
         let value = secret.data.as_ref().and_then(|data| data.get(key));
         value.map(|bytes| bytes.0.clone()).ok_or_else(|| format!("Secret {at} has no key {key:?}"))

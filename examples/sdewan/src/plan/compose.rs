@@ -1,11 +1,12 @@
 //! The desired state that the CRs of a CNF make, with a verdict on each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::resolve::{claim_names, resolve, unclaimed};
 use crate::model::{
-    CnfKey, CollectionId, ConvertContext, Desired, Networks, RestObject, SdewanKind, SdewanObject,
-    ServedResource, convert, references,
+    CnfKey, CollectionId, ConvertContext, Desired, Networks, RestObject, SdewanObject, ServedResource,
+    convert,
 };
 
 /// A CR of a CNF.
@@ -69,10 +70,11 @@ pub struct Composition {
 /// The order of CRs in a collection, and their age.
 type SortKey<'a> = (u32, i64, &'a str, &'a str, &'a str, &'a str);
 
-struct Candidate<'a> {
-    number: usize,
-    input: &'a CrInput,
-    object: RestObject,
+/// A CR that converts, with its object.
+pub(super) struct Candidate<'a> {
+    pub(super) number: usize,
+    pub(super) input: &'a CrInput,
+    pub(super) object: RestObject,
 }
 
 /// Returns the owner of a CNF's objects over v2.
@@ -128,7 +130,7 @@ pub fn compose(
 }
 
 impl Composition {
-    fn set(&mut self, number: usize, verdict: Verdict) {
+    pub(super) fn set(&mut self, number: usize, verdict: Verdict) {
         if let Some(slot) = self.verdicts.get_mut(number) {
             *slot = verdict;
         }
@@ -163,105 +165,6 @@ fn candidate(
     })
 }
 
-/// Gives each name to the oldest of its candidates; the others are excluded.
-fn claim_names<'a>(
-    candidates: Vec<Candidate<'a>>,
-    networks: &Networks,
-    result: &mut Composition,
-) -> Vec<Candidate<'a>> {
-    let mut holders: BTreeMap<(&str, String), String> = BTreeMap::new();
-    let mut kept = Vec::new();
-    for candidate in candidates {
-        let space = candidate.object.collection().row().name_space;
-        let names: Vec<_> = candidate.object.taken_names().into_iter().map(str::to_owned).collect();
-        let taken = names.iter().find_map(|name| {
-            if space == "mwan3" && networks.has_nic(name) {
-                return Some(format!("the name {name:?} is that of a NIC of the CNF: choose another"));
-            }
-            let holder = holders.get(&(space, name.clone()))?;
-            Some(format!("the name {name:?} is taken by the older {holder}"))
-        });
-        match taken {
-            Some(message) => {
-                let problem = Problem { kind: ProblemKind::NameTaken, message };
-                result.set(candidate.number, Verdict::Excluded(problem));
-            }
-            None => {
-                let holder = candidate.shown();
-                holders.extend(names.into_iter().map(|name| ((space, name), holder.clone())));
-                kept.push(candidate);
-            }
-        }
-    }
-    kept
-}
-
-/// Keeps the leaving candidates whose names no living one has.
-fn unclaimed<'a>(leaving: Vec<Candidate<'a>>, living: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
-    let mut names = BTreeSet::new();
-    for candidate in living {
-        let space = candidate.object.collection().row().name_space;
-        names.extend(candidate.object.taken_names().into_iter().map(|name| (space, name.to_owned())));
-    }
-    let is_free = |candidate: &Candidate<'_>| {
-        let space = candidate.object.collection().row().name_space;
-        candidate.object.taken_names().into_iter().all(|name| !names.contains(&(space, name.to_owned())))
-    };
-    leaving.into_iter().filter(is_free).collect()
-}
-
-/// Includes the living candidates whose references exist, and retains the leaving ones that these
-/// use.
-#[expect(clippy::type_complexity, reason = "of one caller")]
-fn resolve<'a>(
-    living: Vec<Candidate<'a>>,
-    mut shadows: Vec<Candidate<'a>>,
-    is_foreign: &dyn Fn(CollectionId, &str) -> bool,
-    result: &mut Composition,
-) -> (Vec<Candidate<'a>>, Vec<(Candidate<'a>, String)>) {
-    let (mut included, mut retained) = (Vec::<Candidate<'a>>::new(), Vec::new());
-    let mut present: BTreeSet<(CollectionId, String)> = BTreeSet::new();
-    let mut by_collection: BTreeMap<CollectionId, Vec<Candidate<'a>>> = BTreeMap::new();
-    for candidate in living {
-        by_collection.entry(candidate.object.collection()).or_default().push(candidate);
-    }
-    // References are to earlier collections only.
-    for candidate in by_collection.into_values().flatten() {
-        let (mut missing, mut used) = (None, Vec::new());
-        for (collection, name) in references(&candidate.object) {
-            if present.contains(&(collection, name.clone())) || is_foreign(collection, &name) {
-                continue;
-            }
-            let shadow = shadows
-                .iter()
-                .position(|one| one.object.collection() == collection && one.object.name() == name);
-            match shadow {
-                // It was applied with the object in place; a newer one has to wait.
-                Some(shadow) if candidate.was_applied() => used.push(shadow),
-                Some(_) => missing = Some((collection, name, ", which is being deleted")),
-                None => missing = Some((collection, name, "")),
-            }
-        }
-        if let Some((collection, name, why)) = missing {
-            let message = format!("awaits {} {name:?}{why}", kinds_of(collection));
-            let problem = Problem { kind: ProblemKind::MissingDependency, message };
-            result.set(candidate.number, Verdict::Excluded(problem));
-            continue;
-        }
-        used.sort_unstable();
-        used.dedup();
-        for shadow in used.into_iter().rev() {
-            let shadow = shadows.remove(shadow);
-            present.insert((shadow.object.collection(), shadow.object.name().to_owned()));
-            retained.push((shadow, candidate.shown()));
-        }
-        present.insert((candidate.object.collection(), candidate.object.name().to_owned()));
-        result.set(candidate.number, Verdict::Included);
-        included.push(candidate);
-    }
-    (included, retained)
-}
-
 impl Candidate<'_> {
     fn age(&self) -> SortKey<'_> {
         let (_, created, namespace, name, kind, group) = self.sort_key();
@@ -276,20 +179,13 @@ impl Candidate<'_> {
     }
 
     /// Returns whether the CR may be in the CNF: it has its finalizer, which precedes any write.
-    fn was_applied(&self) -> bool {
+    pub(super) fn was_applied(&self) -> bool {
         self.input.object.has_finalizer(self.input.resource.kind.finalizer)
     }
 
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let (kind, group) = (self.input.resource.kind.kind.to_lowercase(), self.input.resource.group);
         let group = if group == crate::model::names::GROUP { "" } else { " of the group sdewan.akraino.org" };
         format!("{kind} {:?}{group}", self.input.object.name())
     }
-}
-
-/// Returns the kinds of a collection, for messages: `mwan3policy`.
-fn kinds_of(collection: CollectionId) -> String {
-    let kinds = crate::model::KINDS.iter().filter(|kind| kind.collection == Some(collection));
-    let names: Vec<_> = kinds.map(|kind: &SdewanKind| kind.kind.to_lowercase()).collect();
-    names.join(" or ")
 }

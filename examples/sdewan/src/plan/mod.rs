@@ -6,6 +6,7 @@ mod difference;
 mod forget;
 mod merge;
 mod pacing;
+mod resolve;
 mod situation;
 mod status;
 mod v1;

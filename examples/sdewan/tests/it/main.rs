@@ -7,5 +7,7 @@ mod compose_cases;
 mod crashes;
 mod engine;
 mod lab;
+mod pods;
 mod random_model;
 mod scenarios;
+mod world;
