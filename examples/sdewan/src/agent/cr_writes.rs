@@ -1,4 +1,5 @@
-//! The writes of CRs in one run: finalizers before the pushes, statuses and removed finalizers after.
+//! The writes of CRs in one run: finalizers before the pushes, statuses and the removal of
+//! finalizers after them.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +7,10 @@ use futures::StreamExt as _;
 use futures::stream;
 
 use super::outcome::{outcome, rest_place};
-use super::pod::Place;
 use super::run::{CnfRun, Reports};
 use super::writes::{self, CrWrite};
 use crate::model::SyncStatus;
-use crate::plan::{CnfSituation, Composition, Problem, ProblemKind, StatusInput, Verdict, status_of};
+use crate::plan::{CnfSituation, Composition, Place, Problem, ProblemKind, StatusInput, Verdict, status_of};
 
 impl CnfRun<'_> {
     /// Adds the finalizers of objects that are about to be written; returns the objects without.
@@ -144,7 +144,7 @@ impl CnfRun<'_> {
         }
     }
 
-    /// Removes the finalizers of deleted CRs whose rules are gone, and the notes of this CNF from
+    /// Removes the finalizers of deleted CRs without rules, and the notes of this CNF from
     /// CRs that belong to another; returns whether all were current.
     pub(super) async fn finish_deletes(
         &self,

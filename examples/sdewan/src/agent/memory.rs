@@ -1,4 +1,4 @@
-//! What the agent remembers of each CNF between runs. All of it may be lost.
+//! The agent's memory of each CNF between runs. All of it may be lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The outcome of a pod for one CR, and the places of objects.
 
-use super::pod::{Place, PodConfig, PodReport};
+use super::pod::{PodConfig, PodReport};
 use super::record::WrittenNames;
 use crate::drive::{CnfError, CnfErrorClass};
 use crate::model::{CnfKey, CollectionId, Desired};
-use crate::plan::{CrInput, PodOutcome, Verdict, owner_of};
+use crate::plan::{CrInput, Place, PodOutcome, Verdict, owner_of};
 
 /// Returns the outcome of a pod for one CR.
 pub(super) fn outcome(

@@ -14,9 +14,7 @@ use super::push_v2::{push_v2, read_v2};
 use super::record::WrittenNames;
 use crate::drive::{CnfError, CnfErrorClass, CnfInterface};
 use crate::model::{CollectionId, Desired, Observed, RestObject};
-
-/// An object by collection and name.
-pub(super) type Place = (CollectionId, String);
+use crate::plan::Place;
 
 /// The configuration of a pod, as it was read.
 #[derive(Clone, Debug)]

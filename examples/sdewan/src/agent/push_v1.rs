@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::connections::PodConnection;
-use super::pod::{CallLimits, Place, PodReport, Push};
+use super::pod::{CallLimits, PodReport, Push};
 use crate::drive::{CnfError, CnfErrorClass};
 use crate::model::{CollectionId, RestObject, references};
-use crate::plan::{V1Plan, V1Step, v1_plan};
+use crate::plan::{Place, V1Plan, V1Step, v1_plan};
 
 /// Reads the collections that concern the agent.
 pub(super) async fn read_v1(
@@ -109,7 +109,7 @@ async fn perform(
     }
 }
 
-/// Refuses an object whose dependency has failed: the CNF would answer 428.
+/// Refuses an object with a failed dependency: the CNF would answer 428.
 fn awaited(object: &RestObject, report: &PodReport, call: &str) -> Result<(), CnfError> {
     let failed = |place: &Place| report.failed.contains_key(place);
     match references(object).into_iter().find(|place| failed(place)) {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::connections::PodConnection;
-use super::pod::{CallLimits, Place, PodReport, Push};
+use super::pod::{CallLimits, PodReport, Push};
 use crate::drive::{CnfError, CnfErrorClass, ConfigWrite, Refusal};
 use crate::model::{CollectionId, Desired, Observed};
-use crate::plan::{difference, merged, without};
+use crate::plan::{Place, difference, merged, without};
 
 /// The number of attempts against concurrent writers, and of rounds of refusals.
 const ATTEMPTS: usize = 8;

@@ -9,13 +9,13 @@ use tokio::time::{Instant, timeout};
 use super::connections::{PodConnection, connect};
 use super::memory::CnfMemory;
 use super::outcome::{is_in_all, names_of, rest_place, too_slow};
-use super::pod::{CallLimits, Place, PodConfig, PodReport, Push, read};
+use super::pod::{CallLimits, PodConfig, PodReport, Push, read};
 use super::record::{WrittenNames, record_key};
 use super::run::{CnfRun, Reports};
 use super::shell::AgentContext;
 use crate::drive::CnfError;
 use crate::model::{CollectionId, Desired};
-use crate::plan::{CnfPod, Composition, Verdict, without};
+use crate::plan::{CnfPod, Composition, Place, Verdict, without};
 
 impl CnfRun<'_> {
     /// Reads all pods, adds finalizers, and brings the pods to the desired state.
@@ -115,8 +115,8 @@ impl CnfRun<'_> {
         join_all(pushes).await
     }
 
-    /// Returns the objects of deleted CRs with a finalizer, which may be in the CNF without an owner:
-    /// another controller with the same finalizers made them.
+    /// Returns the objects of deleted CRs with a finalizer, which may be in the CNF without an
+    /// owner: another controller with the same finalizers made them.
     fn leaving(&self, composition: &Composition) -> BTreeSet<Place> {
         let desired: BTreeSet<Place> = names_of(&composition.desired).collect();
         let crs = self.facts.crs.iter().zip(&composition.verdicts);

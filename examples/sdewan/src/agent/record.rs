@@ -94,7 +94,8 @@ pub(super) fn record_key(cnf: &CnfKey) -> Option<ObjectKey> {
     ObjectKey::new(Some(&cnf.namespace), &name_of(cnf)).ok()
 }
 
-/// Returns the name of the Secret: values of labels may have letters that names of objects have not.
+/// Returns the name of the Secret: values of labels may have letters that names of objects have
+/// not.
 fn name_of(cnf: &CnfKey) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if cnf.purpose.bytes().all(is_plain) {

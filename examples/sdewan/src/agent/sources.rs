@@ -109,7 +109,7 @@ impl Sources {
         }))
     }
 
-    /// Returns a function to the CNFs whose applications select a pod's namespace.
+    /// Returns a function to the CNFs with applications that select a pod's namespace.
     fn applications(&self) -> impl Fn(&ObjectMeta) -> Vec<CnfKey> + Send + Sync + 'static + use<> {
         let kinds = self.kinds.clone();
         move |pod| {

@@ -62,8 +62,7 @@ pub struct Collection {
     pub noun: &'static str,
     /// The service that a v1 change restarts; `None` where changes apply at once.
     pub service: Option<Service>,
-    /// The space in which names are unique. Collections whose objects are sections of one UCI file
-    /// share a space.
+    /// The space in which names are unique. Collections of sections of one UCI file share a space.
     pub name_space: &'static str,
 }
 
@@ -180,8 +179,8 @@ impl CollectionId {
         FIELDS.get(self as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns whether the order of its objects counts, as the first match wins. Others are found by
-    /// name, and a re-creation of them for their order would interrupt their users.
+    /// Returns whether the order of its objects counts, as the first match wins. Others are found
+    /// by name, and a re-creation of them for their order would interrupt their users.
     #[must_use]
     pub const fn is_ordered(self) -> bool {
         matches!(
@@ -195,7 +194,7 @@ impl CollectionId {
         )
     }
 
-    /// Returns the collections whose objects may refer to objects of this one.
+    /// Returns the collections of objects that may refer to objects of this one.
     #[must_use]
     pub fn users(self) -> Vec<Self> {
         Self::all().filter(|user| refers(user.fields(), self)).collect()

@@ -17,7 +17,8 @@ pub const BUCKET_LABEL: &str = "sdewan-bucket-type";
 pub const ORDER_LABEL: &str = "sdewan/order";
 /// The label of a pod: the Secret with the password of its CNF, under the key `password`.
 pub const ACCOUNT_SECRET_LABEL: &str = "cnf-account-secret";
-/// The label of a pod: the Secret with the certificate authority of its CNF, under the key `ca.crt`.
+/// The label of a pod: the Secret with the certificate authority of its CNF, under the key
+/// `ca.crt`.
 pub const CERT_SECRET_LABEL: &str = "cnf-cert-secret";
 /// The annotation of a pod template: the networks of a CNF and their NICs, as JSON.
 pub const NETWORKS_ANNOTATION: &str = "k8s.plugin.opnfv.org/nfn-network";
@@ -30,5 +31,5 @@ pub const IDLE: &str = "Idle";
 pub const TRYING: &str = "Trying to apply";
 /// The state of a CR that is being deleted.
 pub const DELETING: &str = "Being delete";
-/// The state of a CR whose purpose two Deployments have.
+/// The state of a CR with a purpose that two Deployments have.
 pub const UNKNOWN: &str = "Unknown status";

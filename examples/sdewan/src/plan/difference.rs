@@ -11,7 +11,7 @@ pub struct Difference {
     pub changed: BTreeSet<(CollectionId, String)>,
     /// Own objects that are not desired.
     pub removed: BTreeSet<(CollectionId, String)>,
-    /// Ordered collections whose own objects are in another order.
+    /// Ordered collections with own objects in another order.
     pub reordered: BTreeSet<CollectionId>,
 }
 

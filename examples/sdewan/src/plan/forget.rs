@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::{CollectionId, Desired, references};
 
 /// An object by collection and name.
-type Place = (CollectionId, String);
+pub type Place = (CollectionId, String);
 
 /// Leaves objects out of a desired state, and their dependents; returns each omitted object with
 /// the one at the root: the refused object itself, or that on which it depends.

@@ -13,7 +13,7 @@ mod v1;
 
 pub use compose::{Composition, CrInput, Problem, ProblemKind, Verdict, compose, owner_of};
 pub use difference::{Difference, difference};
-pub use forget::without;
+pub use forget::{Place, without};
 pub use merge::merged;
 pub use pacing::{Pacing, jittered, retry_delay};
 pub use situation::{CnfPod, CnfSituation, assess};

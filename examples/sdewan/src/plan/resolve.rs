@@ -38,7 +38,7 @@ pub(super) fn claim_names<'a>(
     kept
 }
 
-/// Keeps the leaving candidates whose names no living one has.
+/// Keeps the leaving candidates with names that no living one has.
 pub(super) fn unclaimed<'a>(leaving: Vec<Candidate<'a>>, living: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
     let mut names = BTreeSet::new();
     for candidate in living {
@@ -52,8 +52,8 @@ pub(super) fn unclaimed<'a>(leaving: Vec<Candidate<'a>>, living: &[Candidate<'a>
     leaving.into_iter().filter(is_free).collect()
 }
 
-/// Includes the living candidates whose references exist, and retains the leaving ones that these
-/// use.
+/// Includes the living candidates with existing references, and retains the leaving ones that
+/// these use.
 pub(super) fn resolve<'a>(
     living: Vec<Candidate<'a>>,
     mut shadows: Vec<Candidate<'a>>,

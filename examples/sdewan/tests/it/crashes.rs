@@ -13,7 +13,7 @@ use sdewan::model::{CollectionId, Desired, RestObject, Service};
 
 use crate::lab::{Lab, mwan3, policy, rule};
 
-/// Connections whose writes pass a gate.
+/// Connections with writes through a gate.
 struct GatedConnector(FakeCnfs, Arc<CrashGate>);
 
 struct GatedCnf(Arc<dyn Cnf>, Arc<CrashGate>);
