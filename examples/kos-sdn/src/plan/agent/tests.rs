@@ -38,6 +38,7 @@ impl ModelNode {
                 actual: self.actual.as_ref(),
                 report: None,
                 errors: &[],
+                now: jiff::Timestamp::UNIX_EPOCH,
                 failed: false,
             };
             let step = next_step(&sight);
@@ -145,6 +146,7 @@ fn failed_step_is_reported_once_and_stops() {
             actual: None,
             report: None,
             errors: &errors,
+            now: jiff::Timestamp::UNIX_EPOCH,
             failed: true,
         })
     };
