@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use machinery_objects::{
-    Conflict, Object, Patch, PatchFormat, Preconditions, ResourceVersion, SourceError, Uid, WriteError, Writer,
-    Written,
+    Conflict, Object, Patch, PatchFormat, Preconditions, SourceError, Uid, WriteError, Writer, Written,
 };
 use serde_json::{Map, Value, json};
 
 use super::kinds::ObjectType;
 
-/// Repeated writes after conflicts with writers of other fields, on servers that check no UID.
+/// Limit of repeated writes after conflicts with writers of other fields.
 const REPEATS: usize = 8;
 
 /// The fields of an object's status that one controller owns and writes by server-side apply.
@@ -84,40 +83,72 @@ impl OwnedFields {
         new: &K,
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
-        let invalid = |reason| SourceError::Invalid { reason, causes: Vec::new() };
-        let patch = self.patch(old, new).map_err(|error| invalid(error.to_string()))?;
-        let (key, mut only_if) = (old.key(), only_if.clone());
-        if writer.capabilities().fences {
-            only_if.uid = Object::uid(old).and_then(Uid::new);
-            return writer.patch(&key, &patch, &only_if).await;
+        let patch = self.patch(old, new).map_err(invalid)?;
+        let has_fences = writer.capabilities().fences;
+        if has_fences || only_if.version.is_some() {
+            let uid = if has_fences { uid_of(old) } else { only_if.uid.clone() };
+            let only_if = Preconditions { uid, ..only_if.clone() };
+            return writer.patch(&old.key(), &patch, &only_if).await;
         }
-        if only_if.version.is_some() {
-            return writer.patch(&key, &patch, &only_if).await;
-        }
-        only_if.version = old.version();
-        for _ in 0..REPEATS {
-            match writer.patch(&key, &patch, &only_if).await {
-                Err(WriteError::Conflict(Conflict::Version { .. } | Conflict::Unspecified { .. })) => {}
-                written => return written,
-            }
-            only_if.version = live_version(writer, old).await?;
-        }
-        writer.patch(&key, &patch, &only_if).await
+        repeated(writer, old, &patch, only_if, |_| true).await
+    }
+
+    /// As [`apply`](Self::apply), if these fields still have the values that they have in `old`: for
+    /// controllers that may have rivals, as without leader election. Writes of other fields since then
+    /// are no conflict.
+    ///
+    /// # Errors
+    /// As [`Writer::patch`]; a conflict of the version, if the fields were written meanwhile.
+    pub async fn apply_if_unchanged<K: ObjectType>(
+        &self,
+        writer: &dyn Writer<K>,
+        old: &K,
+        new: &K,
+        only_if: &Preconditions,
+    ) -> Result<Written<K>, WriteError> {
+        let patch = self.patch(old, new).map_err(invalid)?;
+        let values = |object: &K| self.patch(object, object).map(|patch| patch.body);
+        let read = values(old).map_err(invalid)?;
+        let is_unchanged = |live: &K| values(live).is_ok_and(|live| live == read);
+        repeated(writer, old, &patch, only_if, is_unchanged).await
     }
 }
 
-/// Returns the present version of an object, if it still has its UID. A patch without changes needs
-/// no permission beyond that of the write, and writes nothing.
-async fn live_version<K: ObjectType>(
+/// Writes with the version of `old`, and again with the present one after a conflict if the object is
+/// acceptable.
+async fn repeated<K: ObjectType>(
     writer: &dyn Writer<K>,
     old: &K,
-) -> Result<Option<ResourceVersion>, WriteError> {
+    patch: &Patch,
+    only_if: &Preconditions,
+    accepts: impl Fn(&K) -> bool,
+) -> Result<Written<K>, WriteError> {
+    let mut only_if = Preconditions { version: old.version(), ..only_if.clone() };
+    // A patch without changes reads the object: no permission beyond that of the write is needed.
     let unchanged = Patch { format: PatchFormat::Merge, body: Arc::from(&b"{}"[..]), status: true };
-    let live = writer.patch(&old.key(), &unchanged, &Preconditions::default()).await?.object;
-    if Object::uid(&live) == Object::uid(old) {
-        return Ok(live.version());
+    for _ in 0..REPEATS {
+        match writer.patch(&old.key(), patch, &only_if).await {
+            Err(WriteError::Conflict(Conflict::Version { .. } | Conflict::Unspecified { .. })) => {}
+            written => return written,
+        }
+        let live = writer.patch(&old.key(), &unchanged, &Preconditions::default()).await?.object;
+        if Object::uid(&live) != Object::uid(old) {
+            return Err(WriteError::Conflict(Conflict::Uid { found: uid_of(&live) }));
+        }
+        if !accepts(&live) {
+            return Err(WriteError::Conflict(Conflict::Version { found: live.version() }));
+        }
+        only_if.version = live.version();
     }
-    Err(WriteError::Conflict(Conflict::Uid { found: Object::uid(&live).and_then(Uid::new) }))
+    writer.patch(&old.key(), patch, &only_if).await
+}
+
+fn uid_of<K: ObjectType>(object: &K) -> Option<Uid> {
+    Object::uid(object).and_then(Uid::new)
+}
+
+fn invalid(error: serde_json::Error) -> WriteError {
+    SourceError::Invalid { reason: error.to_string(), causes: Vec::new() }.into()
 }
 
 /// Returns the empty value of the same JSON type.

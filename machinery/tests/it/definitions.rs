@@ -1,8 +1,8 @@
 //! Definitions on a cluster that differ from those of the program.
 
 use machinery::apiserver::{ApiServer, Identity};
-use machinery::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use machinery::k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use machinery::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use machinery::kube::kube_client::Client;
 use machinery::kube_core::CustomResourceExt;
 use machinery::objects::{Freshness, ListWatch, ObjectKey};

@@ -6,7 +6,9 @@ use machinery::apiserver::{ApiServer, Identity};
 use machinery::k8s_openapi::jiff::Timestamp;
 use machinery::kube::kube_client::Client;
 use machinery::kube::{Remote, ServerProfile};
-use machinery::objects::{Conflict, Kind, Object as _, Patch, PatchFormat, Preconditions, WriteError, Writer};
+use machinery::objects::{
+    Conflict, Kind, Object as _, Patch, PatchFormat, Preconditions, WriteError, Writer,
+};
 use machinery::serde_json::{Value, json};
 use machinery::{ConditionState, OwnedFields};
 
@@ -131,6 +133,26 @@ async fn p20_a_required_version_is_never_replaced() {
         let read = Preconditions { version: made.version(), ..Preconditions::default() };
         let late = NOTES.apply(&*writer, &made, &noted, &read).await;
         assert!(matches!(late, Err(WriteError::Conflict(_))), "{late:?}");
+    }
+    server.stop().await;
+}
+
+/// Rivals of one field: the second one decides again. Writers of other fields do not count.
+#[tokio::test]
+async fn p20_rivals_of_a_field_conflict_and_writers_of_other_fields_do_not() {
+    let [server, other] = servers().await;
+    other.stop().await;
+    for (at, writer) in writers(&server).into_iter().enumerate() {
+        let none = Preconditions::default();
+        let made = writer.create(&disk(&format!("d{at}"), "n1"), None).await.unwrap().object;
+        let (mut used, mut noted) = (made.clone(), made.clone());
+        (used.status.used_bytes, noted.status.note) = (7, "x".into());
+        NOTES.apply(&*writer, &made, &noted, &none).await.unwrap();
+        let both = USAGE.apply_if_unchanged(&*writer, &made, &used, &none).await.unwrap().object;
+        assert_eq!((both.status.used_bytes, &*both.status.note), (7, "x"));
+        used.status.used_bytes = 8;
+        let late = USAGE.apply_if_unchanged(&*writer, &made, &used, &none).await;
+        assert!(matches!(late, Err(WriteError::Conflict(Conflict::Version { .. }))), "{late:?}");
     }
     server.stop().await;
 }

@@ -188,10 +188,12 @@ impl Ipam {
             status.conditions.set(status.ready(), &attachment.metadata, Timestamp::now());
             SILENCE_FIELDS
         };
-        // Without a term, another controller may write the same fields.
-        let version = self.term.is_none().then(|| attachment.version()).flatten();
-        let only_if = Preconditions { version, ..Preconditions::default() };
-        let written = fields.apply(&*attachments.writer(), attachment, &says, &only_if).await;
+        let (writer, none) = (attachments.writer(), Preconditions::default());
+        let written = match &self.term {
+            Some(_) => fields.apply(&*writer, attachment, &says, &none).await,
+            // Another controller may write the same fields.
+            None => fields.apply_if_unchanged(&*writer, attachment, &says, &none).await,
+        };
         let after = written.as_ref().map(|written| &written.object);
         self.inner.metrics.wrote(since, attachment, after, has_errors);
         match written {

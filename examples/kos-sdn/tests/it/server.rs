@@ -71,8 +71,13 @@ pub(crate) async fn plane_on(server: &ApiServer) -> Plane {
 
 /// A server with only the definitions and their rules: no guard, no stamping.
 pub(crate) async fn foreign_server() -> ApiServer {
-    let definitions = [Subnet::crd(), NetworkAttachment::crd(), IPLock::crd()]
-        .map(|definition| serde_json::to_value(definition).unwrap());
+    foreign_server_of(serde_json::to_value(NetworkAttachment::crd()).unwrap()).await
+}
+
+/// As [`foreign_server`], with this definition of attachments.
+pub(crate) async fn foreign_server_of(attachments: Value) -> ApiServer {
+    let others = [Subnet::crd(), IPLock::crd()].map(|definition| serde_json::to_value(definition).unwrap());
+    let definitions = others.into_iter().chain([attachments]);
     ApiServer::builder(Memory::new(Options::default())).crds(definitions).start().await.unwrap()
 }
 
