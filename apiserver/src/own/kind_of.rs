@@ -108,11 +108,12 @@ impl<K> KindOf<K> {
         Self::defined(serde_json::to_value(K::crd()).unwrap_or_default())
     }
 
-    /// Returns the kind of a given `CustomResourceDefinition`, in any number of versions. All of them
-    /// are read as `K`, so their schemas should be identical.
+    /// Returns the kind of a given `CustomResourceDefinition`, in any number of versions. All of
+    /// them are read as `K`, so their schemas should be identical.
     ///
-    /// If its annotation `machinery.dev/sections` declares sections, each write records the times of
-    /// those that it changes: `{"at": ".writes", "sections": [{"name": "spec", "paths": [".spec"]}]}`.
+    /// If its annotation `machinery.dev/sections` declares sections, each write records the times
+    /// of those that it changes:
+    /// `{"at": ".writes", "sections": [{"name": "spec", "paths": [".spec"]}]}`.
     pub fn defined(definition: Value) -> Self {
         let (sections, wrong) = match Sections::of(&definition) {
             Ok(sections) => (sections, None),
@@ -121,8 +122,8 @@ impl<K> KindOf<K> {
         Self { definition, typed: Typed { sections, ..Typed::new() }, wrong }
     }
 
-    /// Drops the CEL rules of the schema, which are for other clusters: functions of this kind check
-    /// the same, with other errors or at less cost.
+    /// Drops the CEL rules of the schema, which are for other clusters: functions of this kind
+    /// check the same, with other errors or at less cost.
     pub fn without_rules(mut self) -> Self {
         drop_rules(&mut self.definition);
         self

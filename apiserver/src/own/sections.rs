@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 /// The annotation of a definition with its sections.
 const ANNOTATION: &str = "/metadata/annotations/machinery.dev~1sections";
 
-/// Fields that no stamp can be below: they belong to the client, to the server, or to the writers of
-/// the status.
+/// Fields that no stamp can be below: they belong to the client, to the server, or to the writers
+/// of the status.
 const NOT_STAMPED: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
 /// The sections of a kind, and the field in which their write times are recorded.

@@ -128,8 +128,9 @@ impl Application<'_> {
         Ok(new)
     }
 
-    /// Returns an error if a status is applied for another UID. Kubernetes ignores it here, and checks it
-    /// in every other write: the status of an object must not become that of its successor.
+    /// Returns an error if a status is applied for another UID. Kubernetes ignores it here, and
+    /// checks it in every other write: the status of an object must not become that of its
+    /// successor.
     fn check_uid(&self, old: &Value, request: &ObjectRequest<'_>) -> Result<(), Refusal> {
         let (applied, stored) = (meta_text(&self.object, "uid"), meta_text(old, "uid"));
         if applied.is_empty() || applied == stored {

@@ -55,8 +55,8 @@ impl Conditions {
         })
     }
 
-    /// Sets a condition of the object with these metadata, for its present generation. The transition
-    /// time changes with the status only.
+    /// Sets a condition of the object with these metadata, for its present generation. The
+    /// transition time changes with the status only.
     pub fn set(&mut self, state: ConditionState, of: &ObjectMeta, now: Timestamp) {
         let status = state.status();
         let before = self.find(state.name).filter(|condition| condition.status == status);

@@ -4,8 +4,8 @@
 /// names no other.
 ///
 /// A struct with `#[kube(…)]` is the spec of a kind, and kube's `CustomResource` derives the rest.
-/// A struct with `#[kind(…)]` is the whole object, with any top-level fields; its options are below.
-/// Other structs and enums are nested types.
+/// A struct with `#[kind(…)]` is the whole object, with any top-level fields; its options are
+/// below. Other structs and enums are nested types.
 ///
 /// ```
 /// machinery::kinds! {
@@ -103,14 +103,15 @@
 /// assert_eq!(definition.spec.versions.len(), 2);
 /// ```
 ///
-/// The options begin with `group`, `version`, and `namespaced` or `cluster`. Each further option is a
-/// method of [`KindDefinition`](crate::KindDefinition): `name = value`, or `name(values)`. Values may
-/// be constants.
+/// The options begin with `group`, `version`, and `namespaced` or `cluster`. Each further option is
+/// a method of [`KindDefinition`](crate::KindDefinition): `name = value`, or `name(values)`. Values
+/// may be constants.
 ///
 /// The fields are `spec`, then any others, which need `Default`. `metadata` is added, or may be the
 /// first field, for attributes of its own. A `status` is a subresource. The macro implements
-/// `Serialize`, `Resource`, `HasSpec` and `CustomResourceExt`, so an embedded server and any cluster
-/// have the kind from this one source, and derives `Clone`, `Debug`, `Deserialize` and `JsonSchema`.
+/// `Serialize`, `Resource`, `HasSpec` and `CustomResourceExt`, so an embedded server and any
+/// cluster have the kind from this one source, and derives `Clone`, `Debug`, `Deserialize` and
+/// `JsonSchema`.
 #[macro_export]
 macro_rules! kinds {
     (#![rename_all = $case:tt] $($items:tt)*) => { $crate::kinds! { @items $case $($items)* } };

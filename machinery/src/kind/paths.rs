@@ -52,8 +52,8 @@ pub(super) fn resolved<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
     steps(path).iter().try_fold(schema, below)
 }
 
-/// Returns the type of a printer column for a field. That of an undeclared field is no type, so that
-/// a server refuses the definition and names the field.
+/// Returns the type of a printer column for a field. That of an undeclared field is no type, so
+/// that a server refuses the definition and names the field.
 pub(super) fn column_type(schema: &Value, path: &str) -> String {
     if path.starts_with(".metadata.") {
         return if path.ends_with("Timestamp") { "date" } else { "string" }.into();

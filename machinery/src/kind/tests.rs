@@ -19,17 +19,17 @@ crate::kinds! {
     #[derive(PartialEq)]
     struct Port {
         /// The desired state.
-        pub spec: PortSpec,
+        pub spec: SwitchPortSpec,
         /// The observed state.
-        #[serde(default, skip_serializing_if = "PortStatus::is_empty")]
-        pub status: PortStatus,
+        #[serde(default, skip_serializing_if = "SwitchPortStatus::is_empty")]
+        pub status: SwitchPortStatus,
         /// The write times.
         #[serde(default, skip_serializing_if = "SectionWrites::is_empty")]
         pub extended_metadata: SectionWrites,
     }
 
     #[derive(PartialEq)]
-    struct PortSpec {
+    struct SwitchPortSpec {
         /// The node.
         ///
         /// More about it.
@@ -45,7 +45,7 @@ crate::kinds! {
     }
 
     #[derive(Default, PartialEq)]
-    struct PortStatus {
+    struct SwitchPortStatus {
         /// Whether frames pass.
         #[serde(default)]
         is_up: bool,
@@ -105,14 +105,14 @@ mod snake {
     }
 }
 
-impl PortStatus {
+impl SwitchPortStatus {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 fn port() -> Port {
-    let spec = PortSpec {
+    let spec = SwitchPortSpec {
         node_name: "n1".into(),
         namespace: None,
         vlans: vec![7],

@@ -72,7 +72,8 @@ pub enum PlaneError {
         /// The error of the write.
         why: machinery_objects::WriteError,
     },
-    /// The cluster has an older definition of a kind, which cannot be updated to that of this program.
+    /// The cluster has an older definition of a kind, which cannot be updated to that of this
+    /// program.
     #[error(
         "the definition of {kind} on the server cannot be updated, as stored objects or clients would become invalid: \
          {}; serve a further version, or delete the definition with its objects",

@@ -146,8 +146,8 @@ impl<K: ObjectType> Objects<K> {
         self.writer.update_status(object, only_if).await
     }
 
-    /// Applies the fields of a status that a controller owns, from `new` to the server's object of the
-    /// same UID as `old`.
+    /// Applies the fields of a status that a controller owns, from `new` to the server's object of
+    /// the same UID as `old`.
     ///
     /// # Errors
     /// As [`OwnedFields::apply`].

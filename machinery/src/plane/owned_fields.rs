@@ -24,9 +24,9 @@ pub struct OwnedFields {
 }
 
 impl OwnedFields {
-    /// Creates the owned fields of a field manager: paths such as `.status.address`, and the types of
-    /// entries of `.status.conditions`. A `?` after a path marks an optional field: it is cleared by
-    /// null, and others by an empty value.
+    /// Creates the owned fields of a field manager: paths such as `.status.address`, and the types
+    /// of entries of `.status.conditions`. A `?` after a path marks an optional field: it is
+    /// cleared by null, and others by an empty value.
     #[must_use]
     pub const fn new(
         manager: &'static str,
@@ -70,12 +70,13 @@ impl OwnedFields {
         Ok(Patch { format, body: Arc::from(applied.to_string().into_bytes()), status: true })
     }
 
-    /// Applies the values of these fields in `new` to the server's object, if it has the UID of `old`.
+    /// Applies the values of these fields in `new` to the server's object, if it has the UID of
+    /// `old`.
     ///
     /// # Errors
-    /// As [`Writer::patch`]. Servers other than Machinery's check no UID of an applied status: there
-    /// the version is a precondition, and after a conflict the object is read and the write repeated
-    /// if the UID is the same. A version in `only_if` is never replaced.
+    /// As [`Writer::patch`]. Servers other than Machinery's check no UID of an applied status:
+    /// there the version is a precondition, and after a conflict the object is read and the write
+    /// repeated if the UID is the same. A version in `only_if` is never replaced.
     pub async fn apply<K: ObjectType>(
         &self,
         writer: &dyn Writer<K>,
@@ -93,9 +94,9 @@ impl OwnedFields {
         repeated(writer, old, &patch, only_if, |_| true).await
     }
 
-    /// As [`apply`](Self::apply), if these fields still have the values that they have in `old`: for
-    /// controllers that may have rivals, as without leader election. Writes of other fields since then
-    /// are no conflict.
+    /// As [`apply`](Self::apply), if these fields still have the values that they have in `old`:
+    /// for controllers that may have rivals, as without leader election. Writes of other fields
+    /// since then are no conflict.
     ///
     /// # Errors
     /// As [`Writer::patch`]; a conflict of the version, if the fields were written meanwhile.
@@ -114,8 +115,8 @@ impl OwnedFields {
     }
 }
 
-/// Writes with the version of `old`, and again with the present one after a conflict if the object is
-/// acceptable.
+/// Writes with the version of `old`, and again with the present one after a conflict if the object
+/// is acceptable.
 async fn repeated<K: ObjectType>(
     writer: &dyn Writer<K>,
     old: &K,

@@ -157,7 +157,8 @@ impl Transport {
         }
     }
 
-    /// Creates a missing definition, or compares an existing one, and waits until its kind is served.
+    /// Creates a missing definition, or compares an existing one, and waits until its kind is
+    /// served.
     #[cfg_attr(
         not(feature = "kube"),
         allow(clippy::extra_unused_type_parameters, reason = "one of our own has it")

@@ -51,8 +51,8 @@ machinery::kinds! {
         pub node: String,
         /// Name of the subnet that provides the address, in the same namespace. Immutable.
         pub subnet: String,
-        /// Program, with arguments, that the node agent runs after it created the interface. ${ifname},
-        /// ${ipv4} and ${mac} are expanded in the arguments. Immutable.
+        /// Program, with arguments, that the node agent runs after it created the interface.
+        /// ${ifname}, ${ipv4} and ${mac} are expanded in the arguments. Immutable.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub post_create_exec: Vec<String>,
         /// Program that the node agent runs after it deleted the interface.

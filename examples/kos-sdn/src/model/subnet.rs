@@ -33,8 +33,8 @@ machinery::kinds! {
     /// The definition of a subnet.
     #[derive(Default, PartialEq)]
     pub struct SubnetSpec {
-        /// The address block in CIDR notation, such as 10.1.0.0/16. It must be private (RFC 1918); host
-        /// bits are masked.
+        /// The address block in CIDR notation, such as 10.1.0.0/16. It must be private (RFC 1918);
+        /// host bits are masked.
         pub ipv4: String,
         /// The VNI of the network, from 1 to 2097151.
         pub vni: u32,

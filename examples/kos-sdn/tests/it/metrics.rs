@@ -63,8 +63,8 @@ async fn each_latency_is_observed_once() {
     up.plane().stop().await;
 }
 
-/// The IPAM controller and the agents write one status at the same time, for each of many attachments:
-/// an agent reports at once that a program is not allowed.
+/// The IPAM controller and the agents write one status at the same time, for each of many
+/// attachments: an agent reports at once that a program is not allowed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_of_one_status_meet_in_no_conflict() {
     const COUNT: usize = 60;
