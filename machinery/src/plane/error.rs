@@ -94,7 +94,7 @@ pub enum PlaneError {
         /// The kind.
         kind: String,
         /// The error of the read.
-        why: machinery_objects::SourceError,
+        why: machinery_objects::ListError,
     },
     /// The cluster does not serve a kind.
     #[error("{kind} is not served after {seconds} s: {why}")]

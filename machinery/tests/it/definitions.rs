@@ -5,7 +5,7 @@ use machinery::k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use machinery::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use machinery::kube::kube_client::Client;
 use machinery::kube_core::CustomResourceExt;
-use machinery::objects::{Freshness, ListWatch, ObjectKey};
+use machinery::objects::{Freshness, ListWatch, ObjectKey, Writer as _};
 use machinery::serde_json::{Value, from_value, json};
 use machinery::store::{Memory, Options};
 use machinery::{Plane, PlaneError};

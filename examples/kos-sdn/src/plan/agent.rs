@@ -167,7 +167,12 @@ fn desired_status(here: &NetworkAttachment, sight: &AgentView<'_>) -> Attachment
             status.post_create_exec_report = None;
         }
     }
-    status.conditions.set(status.ready(), &here.metadata, sight.now);
+    let ready = status.ready();
+    // Its absence says the same, without a write per new attachment.
+    let is_implied = ready.holds == Some(false) && status.errors.host.is_empty();
+    if !is_implied || status.conditions.find(ready.name).is_some() {
+        status.conditions.set(ready, &here.metadata, sight.now);
+    }
     status
 }
 

@@ -100,7 +100,10 @@ fn lost_address_deletes_the_interface_and_clears_the_status() {
     (status.lock_uid, status.ipv4, status.address_vni) = (String::new(), String::new(), 0);
     node.run_to_completion(&mut here, PeerLocation::Absent);
     assert_eq!(node.take_steps(), ["delete", "write status"]);
-    assert_eq!(here.unwrap().status, AttachmentStatus::default());
+    let mut status = here.unwrap().status;
+    let conditions = std::mem::take(&mut status.conditions);
+    assert!(conditions.find("Ready").is_some_and(|ready| ready.status == "False"), "{conditions:?}");
+    assert_eq!(status, AttachmentStatus::default());
 }
 
 #[test]
