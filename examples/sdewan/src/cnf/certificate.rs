@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 
 /// The authority that issues the certificates of pods. Clients find it in the Secret that the label

@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use machinery::apiserver::{LingerLimits, LingeringStream, track_body};
+use machinery::tokio::io::{AsyncRead, AsyncWrite};
 use machinery::tokio::net::{TcpListener, TcpStream};
 use machinery::tokio::sync::Semaphore;
 use machinery::tokio::time::{sleep, timeout};
@@ -36,7 +37,8 @@ const SMALLEST_HEAD: usize = 8 << 10;
 pub struct CnfListener {
     listener: TcpListener,
     address: SocketAddr,
-    tls: CnfTls,
+    /// Without TLS, only the page for probes is served.
+    tls: Option<CnfTls>,
     connectivity: Connectivity,
 }
 
@@ -46,9 +48,21 @@ impl CnfListener {
     /// # Errors
     /// The address is in use, or not of this machine.
     pub async fn bind(address: SocketAddr, tls: CnfTls) -> io::Result<Self> {
+        Self::open(address, Some(tls), Connectivity::default()).await
+    }
+
+    /// Binds an address without TLS, for probes alone: other requests are refused.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub async fn bind_for_probes(address: SocketAddr, connectivity: Connectivity) -> io::Result<Self> {
+        Self::open(address, None, connectivity).await
+    }
+
+    async fn open(address: SocketAddr, tls: Option<CnfTls>, connectivity: Connectivity) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, tls, connectivity: Connectivity::default() })
+        Ok(Self { listener, address, tls, connectivity })
     }
 
     /// Returns the bound address.
@@ -88,44 +102,67 @@ impl CnfListener {
                 continue;
             };
             let (cnf, tls, connectivity) = (cnf.clone(), self.tls.clone(), self.connectivity.clone());
-            let ending = ending.clone();
+            let (ending, requests) = (ending.clone(), tasks.clone());
             tasks.spawn(async move {
-                serve(cnf, &tls, stream, connectivity, ending, limits).await;
+                serve((cnf, requests), tls, stream, connectivity, ending).await;
                 drop(place);
             });
         }
         drop((self.listener, ends_connections));
         tasks.close();
-        if timeout(limits.drain, tasks.wait()).await.is_err() {
+        let has_drained = timeout(limits.drain, tasks.wait()).await.is_ok();
+        if !has_drained && !limits.drain.is_zero() {
             tracing::warn!(left = tasks.len(), "connections of the CNF were open after the grace period");
         }
     }
 }
 
 async fn serve(
-    cnf: Arc<CnfServer>,
-    tls: &CnfTls,
+    cnf: (Arc<CnfServer>, TaskTracker),
+    tls: Option<CnfTls>,
     stream: TcpStream,
     connectivity: Connectivity,
     ending: CancellationToken,
-    limits: CnfLimits,
 ) {
     let _ = stream.set_nodelay(true);
     let stream = LingeringStream::new(stream, LingerLimits::default());
+    let Some(tls) = tls else { return exchange(cnf, stream, true, connectivity, ending).await };
+    let receive = cnf.0.limits().receive;
     let handshake = async {
         connectivity.connected().await;
-        timeout(limits.receive, TlsAcceptor::from(tls.config()).accept(stream)).await
+        timeout(receive, TlsAcceptor::from(tls.config()).accept(stream)).await
     };
     let Some(Ok(Ok(stream))) = ending.run_until_cancelled(handshake).await else { return };
+    exchange(cnf, stream, false, connectivity, ending).await;
+}
+
+/// Serves the requests of a connection.
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    (cnf, requests): (Arc<CnfServer>, TaskTracker),
+    stream: S,
+    is_for_probes: bool,
+    connectivity: Connectivity,
+    ending: CancellationToken,
+) {
+    let limits = *cnf.limits();
     let service = service_fn(|request: Request<Incoming>| {
-        let (cnf, connectivity) = (cnf.clone(), connectivity.clone());
+        let (cnf, requests, connectivity) = (cnf.clone(), requests.clone(), connectivity.clone());
         async move {
             let (request, unread) = track_body(request);
             connectivity.connected().await;
             let answer = match receive(request, &limits).await {
                 Ok(request) => {
                     connectivity.connected().await;
-                    cnf.answer(request).await
+                    match is_for_probes && request.path != "/" {
+                        true => CnfAnswer::message(StatusCode::FORBIDDEN, "the REST API needs TLS"),
+                        // A task: a client that goes does not end a change half-way.
+                        false => requests
+                            .spawn(async move { cnf.answer(request).await })
+                            .await
+                            .unwrap_or_else(|_| {
+                                CnfAnswer::message(StatusCode::INTERNAL_SERVER_ERROR, "the request failed")
+                            }),
+                    }
                 }
                 Err(refusal) => refusal,
             };

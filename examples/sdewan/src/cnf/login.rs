@@ -47,11 +47,10 @@ impl Logins {
         let Some(token) = random_token() else {
             return CnfAnswer::message(StatusCode::INTERNAL_SERVER_ERROR, "no randomness for a token");
         };
-        let cookie = format!("{SESSION_COOKIE}={token}; path={BASE_PATH}/; HttpOnly; SameSite=Strict; Secure");
+        let cookie =
+            format!("{SESSION_COOKIE}={token}; path={BASE_PATH}/; HttpOnly; SameSite=Strict; Secure");
         self.sessions.lock().open(token, now);
-        CnfAnswer::empty(StatusCode::FOUND)
-            .with(SET_COOKIE, &cookie)
-            .with(LOCATION, &format!("{BASE_PATH}/"))
+        CnfAnswer::empty(StatusCode::FOUND).with(SET_COOKIE, &cookie).with(LOCATION, &format!("{BASE_PATH}/"))
     }
 
     /// Returns whether the cookie of a request is of a session.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::config::{CnfConfig, ConfigObject, ConfigView, NameSpaces, CheckFailure, check_object, is_used};
+use super::config::{CheckFailure, CnfConfig, ConfigObject, ConfigView, NameSpaces, check_object, is_used};
 use super::facts::CnfFacts;
 use super::v2::RefusedObject;
 use crate::model::{CollectionId, ConfigDocument};
@@ -123,13 +123,19 @@ fn admit(
     let fields = check_object(id, name, body, &ConfigView { has_object: &has_object, facts })?;
     match names.take(id, name, &fields) {
         true => Ok(fields),
-        false => Err(CheckFailure::new(409, "Conflict: an object or a NIC has the name, or that of a part of it")),
+        false => {
+            Err(CheckFailure::new(409, "Conflict: an object or a NIC has the name, or that of a part of it"))
+        }
     }
 }
 
 /// Puts the owner's objects behind the objects of others that were before them all, and before the
 /// others.
-fn in_places(before: &[ConfigObject], foreign: &[ConfigObject], owned: Vec<ConfigObject>) -> Vec<ConfigObject> {
+fn in_places(
+    before: &[ConfigObject],
+    foreign: &[ConfigObject],
+    owned: Vec<ConfigObject>,
+) -> Vec<ConfigObject> {
     let foreign_names: BTreeSet<&str> = foreign.iter().map(|object| &*object.name).collect();
     let first = before.iter().take_while(|object| foreign_names.contains(&*object.name)).count();
     let (ahead, behind) = foreign.split_at_checked(first).unwrap_or((foreign, &[]));

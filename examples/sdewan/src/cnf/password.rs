@@ -36,9 +36,7 @@ impl PasswordSource {
     /// The file cannot be read.
     pub fn admits(&self, user: &str, password: &str) -> io::Result<bool> {
         let expected = match self {
-            Self::File(path) => {
-                std::fs::read_to_string(path)?.trim_end_matches(['\r', '\n']).to_owned()
-            }
+            Self::File(path) => std::fs::read_to_string(path)?.trim_end_matches(['\r', '\n']).to_owned(),
             Self::Shared(shared) => shared.lock().clone(),
         };
         // Digests under a key of this call: their comparison takes the same time for all passwords.

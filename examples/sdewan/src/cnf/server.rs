@@ -123,7 +123,8 @@ impl CnfServer {
         self.log.counts()
     }
 
-    /// Answers a request. A dropped call has changed nothing, or has changed everything.
+    /// Answers a request. A dropped call may leave a change half-way: the data path is changed, and
+    /// the configuration is not.
     pub async fn answer(&self, request: CnfRequest) -> CnfAnswer {
         let route = CnfRoute::of(&request.path);
         let answer = self.routed(&route, &request).await;

@@ -22,7 +22,8 @@ pub(super) fn all(cnf: &CnfServer, request: &CnfRequest) -> CnfAnswer {
         return CnfAnswer::bad_method();
     }
     let (state, facts) = (cnf.state.load(), cnf.facts.load());
-    let modules = STATUS_MODULES.map(|name| json!({ "name": name, "status": of(name, &state.config, &facts) }));
+    let modules =
+        STATUS_MODULES.map(|name| json!({ "name": name, "status": of(name, &state.config, &facts) }));
     CnfAnswer::object(StatusCode::OK, &modules)
 }
 
@@ -71,8 +72,7 @@ fn ipsec(config: &CnfConfig, facts: &CnfFacts) -> Value {
 }
 
 fn interface(nic: &super::facts::NicFact) -> Value {
-    let (v4, v6): (Vec<&IpAddr>, Vec<&IpAddr>) =
-        nic.addresses.iter().partition(|address| address.is_ipv4());
+    let (v4, v6): (Vec<&IpAddr>, Vec<&IpAddr>) = nic.addresses.iter().partition(|address| address.is_ipv4());
     json!({
         "name": nic.name, "ip_address": v4, "ip6_address": v6, "mac_address": nic.mac,
         "received_packets": nic.received, "send_packets": nic.sent,

@@ -59,9 +59,7 @@ impl ConfigStore {
         let state = match fs::read(&path) {
             Ok(bytes) => CnfState::decode(&bytes, boot)
                 .map_err(|reason| StoreError::Unreadable { path: path.clone(), reason })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                CnfState { boot, ..CnfState::default() }
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => CnfState { boot, ..CnfState::default() },
             Err(error) => return Err(at(&path, error)),
         };
         Ok((Self(Some(directory)), state))

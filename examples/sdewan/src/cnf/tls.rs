@@ -77,9 +77,11 @@ mod tests {
     #[test]
     fn unusable_certificates_are_typed_errors() {
         assert!(matches!(CnfTls::pem(b"x", b"y"), Err(CnfTlsError::NoCertificate)));
-        let made = crate::cnf::certificate::CnfAuthority::new().unwrap().issue(&["127.0.0.1".into()]).unwrap();
+        let made =
+            crate::cnf::certificate::CnfAuthority::new().unwrap().issue(&["127.0.0.1".into()]).unwrap();
         assert!(matches!(CnfTls::pem(made.certificate.as_bytes(), b"y"), Err(CnfTlsError::NoKey)));
-        let other = crate::cnf::certificate::CnfAuthority::new().unwrap().issue(&["127.0.0.1".into()]).unwrap();
+        let other =
+            crate::cnf::certificate::CnfAuthority::new().unwrap().issue(&["127.0.0.1".into()]).unwrap();
         let mixed = CnfTls::pem(made.certificate.as_bytes(), other.key.as_bytes());
         assert!(matches!(mixed, Err(CnfTlsError::Unusable(_))));
         assert!(CnfTls::pem(made.certificate.as_bytes(), made.key.as_bytes()).is_ok());

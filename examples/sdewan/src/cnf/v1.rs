@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::commit::Change;
-use super::config::{CnfConfig, ConfigObject, ConfigView, NameSpaces, CheckFailure, check_object, is_used};
+use super::config::{CheckFailure, CnfConfig, ConfigObject, ConfigView, NameSpaces, check_object, is_used};
 use super::present::present;
 use super::request::{CnfAnswer, CnfRequest};
 use super::server::CnfServer;
@@ -130,7 +130,12 @@ fn check(
 impl CnfServer {
     /// Commits a change of one collection. Changes of collections with a service wait for its
     /// restart, as in the original; others apply at once.
-    async fn commit_v1(&self, change: Change<'_>, id: CollectionId, after: CnfState) -> Result<(), CnfAnswer> {
+    async fn commit_v1(
+        &self,
+        change: Change<'_>,
+        id: CollectionId,
+        after: CnfState,
+    ) -> Result<(), CnfAnswer> {
         match id.row().service {
             Some(service) => {
                 change.commit(after, None).await?;

@@ -1,7 +1,7 @@
 //! The CNF of one pod, in this process.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,7 +18,8 @@ use super::networks::pod_nics;
 use super::pod_spec::{ReadinessProbe, networks, rest_port};
 use super::probe::{ProbeResults, probe_once};
 use crate::cnf::{
-    CnfAuthority, CnfFacts, CnfLimits, CnfServer, CnfSettings, CnfTls, Connectivity, PasswordSource, pod_dns_name,
+    CnfAuthority, CnfFacts, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, Connectivity,
+    PasswordSource, pod_dns_name,
 };
 use crate::drive::MemoryDataPath;
 
@@ -60,7 +61,9 @@ impl PodSecrets {
     ) -> Result<Self, NotStarted> {
         let secret = |label: &str, name: Option<&str>| {
             let name = name.ok_or_else(|| waiting(format!("the pod has no label {label}")))?;
-            find(name).map(|found| (name.to_owned(), found)).ok_or_else(|| waiting(format!("secret {name:?} not found")))
+            find(name)
+                .map(|found| (name.to_owned(), found))
+                .ok_or_else(|| waiting(format!("secret {name:?} not found")))
         };
         let (name, account) = secret(crate::model::names::ACCOUNT_SECRET_LABEL, account)?;
         let password = value(&account, "password").ok_or_else(|| missing(&name, "password"))?;
@@ -143,8 +146,16 @@ impl CnfPod {
         let killed = stopping.child_token();
         let connectivity = listener.connectivity();
         let is_ready = Arc::new(AtomicBool::new(false));
+        let probe = ReadinessProbe::of(pod);
+        if let Some(other) = probe.as_ref().and_then(ReadinessProbe::port).filter(|other| *other != port) {
+            let page = CnfListener::bind_for_probes(SocketAddr::new(ip, other), connectivity.clone()).await;
+            let page = page.map_err(|error| {
+                NotStarted("RunContainerError", format!("port {other} of the probe cannot be bound: {error}"))
+            })?;
+            tasks.spawn(page.run(server.clone(), killed.clone()));
+        }
         tasks.spawn(listener.run(server.clone(), killed.clone()));
-        let probed = (ReadinessProbe::of(pod), ip, connectivity.clone());
+        let probed = (probe, ip, connectivity.clone());
         tasks.spawn(watch_readiness(probed, is_ready.clone(), notify, killed.clone()));
         Ok(Self {
             uid: pod.metadata.uid.clone().unwrap_or_default(),

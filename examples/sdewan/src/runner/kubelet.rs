@@ -91,7 +91,9 @@ impl Kubelet {
     fn pods_with(&self, secret: &Secret) -> Vec<ObjectKey> {
         let (namespace, name) = (secret.metadata.namespace.as_deref(), secret.metadata.name.as_deref());
         let uses = |pod: &Pod| {
-            pod.metadata.namespace.as_deref() == namespace && is_ours(pod) && secret_names(pod).contains(&name)
+            pod.metadata.namespace.as_deref() == namespace
+                && is_ours(pod)
+                && secret_names(pod).contains(&name)
         };
         let pods = self.0.pods.read();
         pods.iter().filter(|(_, pod)| uses(pod)).map(|(key, _)| key.clone()).collect()
@@ -99,9 +101,7 @@ impl Kubelet {
 
     fn secrets_of(&self, pod: &Pod) -> Result<PodSecrets, NotStarted> {
         let namespace = pod.metadata.namespace.as_deref();
-        PodSecrets::read(secret_names(pod), |name| {
-            self.0.secrets.get(&ObjectKey::new(namespace, name).ok()?)
-        })
+        PodSecrets::read(secret_names(pod), |name| self.0.secrets.get(&ObjectKey::new(namespace, name).ok()?))
     }
 
     /// Brings the CNF of a pod to the state that the pod requires.
@@ -147,7 +147,8 @@ impl Kubelet {
             let Some(controller) = owner.controller.get().cloned() else { return };
             owner.tasks.spawn(async move { controller.request(changed, &"its readiness changed").await });
         };
-        let cnf = CnfPod::start(pod, next_restart(pod), secrets, addresses, (tasks, stopping), notify).await?;
+        let cnf =
+            CnfPod::start(pod, next_restart(pod), secrets, addresses, (tasks, stopping), notify).await?;
         cnf.server.offer_v2(self.0.offers_v2);
         Ok(cnf)
     }

@@ -21,3 +21,6 @@ pub use networks::{NetworksError, POD_NIC, pod_nics};
 pub use pod_status::{CnfPhase, next_restart, pod_status};
 pub use probe::ProbeResults;
 pub use run::{Runner, RunnerError, RunnerSettings};
+
+#[cfg(test)]
+mod tests;

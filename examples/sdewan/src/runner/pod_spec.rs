@@ -104,6 +104,15 @@ pub enum ProbeAction {
 }
 
 impl ReadinessProbe {
+    /// Returns the port that is probed.
+    #[must_use]
+    pub const fn port(&self) -> Option<u16> {
+        match self.action {
+            ProbeAction::Connect(port) | ProbeAction::Get { port, .. } => Some(port),
+            ProbeAction::Unsupported => None,
+        }
+    }
+
     /// Returns the probe of the first container that has one.
     #[must_use]
     pub fn of(pod: &Pod) -> Option<Self> {
@@ -111,7 +120,9 @@ impl ReadinessProbe {
         let (container, probe) =
             containers.iter().find_map(|one| Some((one, one.readiness_probe.as_ref()?)))?;
         let seconds = |value: Option<i32>, least: u64, default: u64| {
-            Duration::from_secs(value.and_then(|value| u64::try_from(value).ok()).unwrap_or(default).max(least))
+            Duration::from_secs(
+                value.and_then(|value| u64::try_from(value).ok()).unwrap_or(default).max(least),
+            )
         };
         let count = |value: Option<i32>, default: u32| {
             value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default).max(1)

@@ -56,7 +56,8 @@ pub fn pod_status(pod: &Pod, phase: &CnfPhase, now: Timestamp) -> PodStatus {
         ("Ready", is_ready, "ContainersNotReady", "the CNF is not ready"),
     ];
     let conditions = conditions.into_iter().filter(|(kind, ..)| is_scheduled || *kind == "PodScheduled");
-    let conditions = conditions.map(|(kind, is, reason, message)| condition(&before, kind, (is, reason, message), now));
+    let conditions =
+        conditions.map(|(kind, is, reason, message)| condition(&before, kind, (is, reason, message), now));
     let ip = match phase {
         CnfPhase::Running { ip, .. } => Some(ip.clone()),
         _ => None,
@@ -69,7 +70,10 @@ pub fn pod_status(pod: &Pod, phase: &CnfPhase, now: Timestamp) -> PodStatus {
         pod_ips: ip.map(|ip| vec![PodIP { ip }]),
         start_time: is_scheduled.then(|| before.start_time.clone().unwrap_or(Time(now))),
         container_statuses: is_scheduled.then(|| {
-            containers(pod).iter().map(|one| container(pod, &before, (&one.name, one.image.as_deref()), phase, now)).collect()
+            containers(pod)
+                .iter()
+                .map(|one| container(pod, &before, (&one.name, one.image.as_deref()), phase, now))
+                .collect()
         }),
         observed_generation: pod.metadata.generation,
         ..PodStatus::default()
@@ -100,7 +104,8 @@ fn container(
     let state = match phase {
         CnfPhase::Running { since, restarts, .. } => {
             if *restarts != restart_count {
-                last_state = Some(ContainerState { terminated: Some(terminated()), ..ContainerState::default() });
+                last_state =
+                    Some(ContainerState { terminated: Some(terminated()), ..ContainerState::default() });
             }
             restart_count = *restarts;
             let running = ContainerStateRunning { started_at: Some(Time(*since)) };
@@ -153,7 +158,8 @@ mod tests {
     use serde_json::json;
 
     fn pod() -> Pod {
-        let value = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "cnf", "image": "i"}]}});
+        let value =
+            json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "cnf", "image": "i"}]}});
         serde_json::from_value(value).unwrap()
     }
 
@@ -192,7 +198,11 @@ mod tests {
     #[test]
     fn a_status_without_a_change_is_the_same() {
         let first = with(pod_status(&pod(), &running(0, true), Timestamp::UNIX_EPOCH));
-        let second = pod_status(&first, &running(0, true), Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60));
+        let second = pod_status(
+            &first,
+            &running(0, true),
+            Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(60),
+        );
         assert_eq!(first.status.unwrap(), second);
     }
 }

@@ -61,8 +61,8 @@ impl Runner {
             return Err(RunnerError::Kubelet { node: node.metadata.name.clone().unwrap_or_default() });
         }
         let (deployments, of_deployments) = Deployments::new(plane).map_err(|error| other(&error))?;
-        let (kubelet, of_pods) = Kubelet::new(plane, settings.addresses, settings.offers_v2)
-            .map_err(|error| other(&error))?;
+        let (kubelet, of_pods) =
+            Kubelet::new(plane, settings.addresses, settings.offers_v2).map_err(|error| other(&error))?;
         plane.spawn(async move { of_deployments.run(deployments).await.map(drop) });
         let pods = kubelet.clone();
         plane.spawn(async move { of_pods.run(pods).await.map(drop) });

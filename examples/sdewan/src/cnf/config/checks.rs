@@ -82,7 +82,8 @@ fn checked(
             }
             continue;
         };
-        let value = check_value(collection, field, value, view).map_err(|refusal| refusal.field(field, message(field)))?;
+        let value = check_value(collection, field, value, view)
+            .map_err(|refusal| refusal.field(field, message(field)))?;
         object.insert(name.to_owned(), value);
     }
     Ok(object)
@@ -168,9 +169,8 @@ fn check_text(
 fn check_rules(collection: CollectionId, object: &Map<String, Value>) -> Result<(), CheckFailure> {
     let kinds = KINDS.iter().filter(|kind| kind.collection == Some(collection));
     for rule in kinds.flat_map(|kind| kind.rules) {
-        let applies = rule.when.iter().all(|(field, value)| {
-            object.get(*field).and_then(Value::as_str) == Some(*value)
-        });
+        let applies =
+            rule.when.iter().all(|(field, value)| object.get(*field).and_then(Value::as_str) == Some(*value));
         if applies && !rule.needs_one_of.iter().any(|field| object.contains_key(*field)) {
             return Err(CheckFailure::new(400, rule.message));
         }

@@ -12,7 +12,7 @@ mod references;
 
 use std::collections::BTreeMap;
 
-pub use checks::{ConfigView, CheckFailure, check_object};
+pub use checks::{CheckFailure, ConfigView, check_object};
 pub use names::NameSpaces;
 pub use object::ConfigObject;
 pub use references::is_used;

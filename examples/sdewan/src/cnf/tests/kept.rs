@@ -49,7 +49,9 @@ async fn a_state_that_cannot_be_kept_is_not_entered() {
 
 #[machinery::tokio::test]
 async fn an_unreadable_file_is_an_error_with_the_remedy() {
-    for (text, reason) in [("x", "expected value"), (r#"{"format":2,"revision":1,"objects":[]}"#, "its format is 2")] {
+    for (text, reason) in
+        [("x", "expected value"), (r#"{"format":2,"revision":1,"objects":[]}"#, "its format is 2")]
+    {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("config.json"), text).unwrap();
         let settings = CnfSettings {

@@ -3,7 +3,8 @@ use super::*;
 #[machinery::tokio::test]
 async fn every_path_but_the_root_needs_a_session() {
     let cnf = TestCnf::new().await;
-    let mut paths = vec!["/cgi-bin/luci/sdewan/v2/config".to_owned(), "/cgi-bin/luci/sdewan/v1/status".into()];
+    let mut paths =
+        vec!["/cgi-bin/luci/sdewan/v2/config".to_owned(), "/cgi-bin/luci/sdewan/v1/status".into()];
     paths.extend(CollectionId::all().map(|collection| format!("{BASE_PATH}/sdewan/{collection}")));
     paths.extend(["/cgi-bin/luci/sdewan/v1/services", "/cgi-bin/luci", "/other"].map(str::to_owned));
     for path in paths {

@@ -1,5 +1,9 @@
+mod checks;
+mod filled;
 mod kept;
 mod login;
+mod recorded;
+mod status;
 mod v1;
 mod v2;
 mod wire;
@@ -30,7 +34,11 @@ impl TestCnf {
         let path = Arc::new(MemoryDataPath::default());
         let facts = CnfFacts {
             nics: vec![
-                NicFact { name: "net0".into(), addresses: vec!["10.0.0.1".parse().unwrap()], ..NicFact::default() },
+                NicFact {
+                    name: "net0".into(),
+                    addresses: vec!["10.0.0.1".parse().unwrap()],
+                    ..NicFact::default()
+                },
                 NicFact { name: "net1".into(), ..NicFact::default() },
             ],
             ..CnfFacts::default()

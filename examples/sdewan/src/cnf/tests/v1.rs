@@ -1,42 +1,9 @@
 use serde_json::json;
 
+use super::filled::{filled, samples};
 use super::*;
 use crate::drive::ApplyScope;
 use crate::model::Service;
-
-/// An object of each collection, and the objects that it needs.
-fn samples() -> Vec<(&'static str, Value)> {
-    vec![
-        ("mwan3/v1/policies", json!({"name": "p", "members": [{"interface": "net0", "metric": "1", "weight": "2"}]})),
-        ("mwan3/v1/rules", json!({"name": "r", "policy": "p", "dest_port": "80", "proto": "tcp"})),
-        ("firewall/v1/zones", json!({"name": "lan", "network": ["net0"], "input": "ACCEPT"})),
-        ("firewall/v1/zones", json!({"name": "wan", "network": ["net1"], "masq": "1"})),
-        ("firewall/v1/forwardings", json!({"name": "f", "src": "lan", "dest": "wan"})),
-        ("firewall/v1/rules", json!({"name": "r", "src": "lan", "target": "REJECT", "icmp_type": ["echo-reply"]})),
-        ("firewall/v1/redirects", json!({"name": "d", "target": "DNAT", "src": "wan", "dest_ip": "10.0.0.2"})),
-        ("networkfirewall/v1/rules", json!({"name": "n", "src": "#default", "target": "DROP"})),
-        ("nat/v1/nats", json!({"name": "n", "target": "SNAT", "dest": "#source", "src_dip": "10.0.0.1"})),
-        ("route/v1/routes", json!({"name": "r", "dst": "default", "dev": "#10.0.0.1", "table": "cnf"})),
-        ("rule/v1/rules", json!({"name": "r", "src": "10.0.0.0/8", "prio": "5", "fwmark": "0x10", "flag": true})),
-        ("application/v1/applications", json!({"name": "a", "iplist": "10.0.0.1,10.0.0.2"})),
-        ("ipsec/v1/proposals", json!({
-            "name": "pr", "encryption_algorithm": "aes128", "hash_algorithm": "sha256", "dh_group": "modp3072"
-        })),
-        ("ipsec/v1/remotes", json!({
-            "name": "hub", "gateway": "%any", "authentication_method": "psk", "pre_shared_key": "k",
-            "crypto_proposal": ["pr"],
-            "connections": [{"name": "c", "conn_type": "tunnel", "mode": "add", "crypto_proposal": ["pr"]}]
-        })),
-    ]
-}
-
-async fn filled() -> TestCnf {
-    let cnf = TestCnf::new().await;
-    for (path, body) in samples() {
-        cnf.created(path, body).await;
-    }
-    cnf
-}
 
 #[machinery::tokio::test]
 async fn each_collection_creates_reads_replaces_and_deletes_objects() {
@@ -81,113 +48,6 @@ async fn objects_show_the_fields_that_the_original_computes() {
     assert_eq!(get("ipsec/v1/remotes/hub").await["enabled"], "1");
     cnf.created("rule/v1/rules", json!({"name": "s", "src": "10.0.0.0/8"})).await;
     assert_eq!(get("rule/v1/rules/s").await["flag"], false);
-}
-
-#[machinery::tokio::test]
-async fn a_missing_reference_is_428_with_the_text_of_the_original() {
-    let cnf = filled().await;
-    let cases = [
-        ("mwan3/v1/rules", json!({"name": "x", "policy": "zz"}), "Field[policy] checked failed: invalid policy [Policy[zz] is not definied]"),
-        (
-            "mwan3/v1/policies",
-            json!({"name": "x", "members": [{"interface": "zz", "metric": "1", "weight": "1"}]}),
-            "Field[members] checked failed: Incorrect policy member [Field[interface] checked failed: invalid interface [Interface[zz] is not definied]]",
-        ),
-        ("firewall/v1/zones", json!({"name": "x", "network": ["zz"]}), "Field[network] checked failed: invalid network [Interface[zz] is not definied]"),
-        ("firewall/v1/forwardings", json!({"name": "x", "src": "lan", "dest": "zz"}), "Field[dest] checked failed: invalid dest [Zone[zz] is not definied]"),
-        ("nat/v1/nats", json!({"name": "x", "target": "MASQUERADE", "dest": "zz"}), "Field[dest] checked failed: invalid dest"),
-        ("nat/v1/nats", json!({"name": "x", "target": "SNAT", "dest": "#source", "src_dip": "9.9.9.9"}), "ip not found on all interfaces"),
-        ("route/v1/routes", json!({"name": "x", "dst": "default", "dev": "zz"}), "Field[dev] checked failed: Invalid interface"),
-        ("networkfirewall/v1/rules", json!({"name": "x", "src": "#9.9.9.9", "target": "DROP"}), "Field[src] checked failed: Invalid interface"),
-        (
-            "ipsec/v1/remotes",
-            json!({"name": "x", "gateway": "1.1.1.1", "authentication_method": "psk", "pre_shared_key": "k",
-                "connections": [{"name": "y", "conn_type": "tunnel", "mode": "add", "crypto_proposal": ["zz"]}]}),
-            "Field[connections] checked failed: invalid connection [Field[crypto_proposal] checked failed: invalid crypto_proposal [Proposal[zz] is not definied]]",
-        ),
-    ];
-    for (path, body, text) in cases {
-        let before = cnf.server.state();
-        assert_eq!(cnf.message(Method::POST, path, &body).await, (428, text.into()), "{path} {body}");
-        assert_eq!(cnf.server.state(), before);
-    }
-}
-
-#[machinery::tokio::test]
-async fn an_invalid_field_is_400_with_the_text_of_the_original() {
-    let cnf = filled().await;
-    let member = |interface: &str, metric: Value| json!({"interface": interface, "metric": metric, "weight": "1"});
-    let cases = [
-        ("mwan3/v1/rules", json!({"policy": "p"}), "Field[name] checked failed: required"),
-        ("mwan3/v1/rules", json!({"name": " ", "policy": "p"}), "Field[name] checked failed: required"),
-        ("mwan3/v1/rules", json!({"name": "x"}), "Field[policy] checked failed: required"),
-        ("mwan3/v1/rules", json!({"name": "x", "policy": "p", "src_ip": "1.2.3.4/33"}), "Field[src_ip] checked failed: invalid ip address"),
-        ("mwan3/v1/rules", json!({"name": "x", "policy": "p", "dest_port": "0"}), "Field[dest_port] checked failed: invalid dest_port"),
-        ("mwan3/v1/rules", json!({"name": "x", "policy": "p", "dest_port": 80}), "Field[dest_port] checked failed: invalid dest_port"),
-        ("mwan3/v1/rules", json!({"name": "x", "policy": "p", "proto": "esp"}), "Field[proto] checked failed: wrong proto"),
-        ("mwan3/v1/policies", json!({"name": "x", "members": []}), "Field[members] checked failed: Incorrect policy member [Not an array]"),
-        (
-            "mwan3/v1/policies",
-            json!({"name": "x", "members": [member("net0", json!(1))]}),
-            "Field[members] checked failed: Incorrect policy member [Field[metric] checked failed: metric should be greater than 0]",
-        ),
-        ("firewall/v1/zones", json!({"name": "abcdefghijkl", "network": ["net0"]}), "Field[name] checked failed: invalid zone name [The length of Name shall not exceed 11 characters]"),
-        ("firewall/v1/rules", json!({"name": "x", "target": "MARK"}), "set_mark or set_xmark is required for MARK"),
-        ("firewall/v1/rules", json!({"name": "x", "icmp_type": ["zz"]}), "Field[icmp_type] checked failed: invalid icmp_type"),
-        ("firewall/v1/redirects", json!({"name": "x", "target": "SNAT", "src": "lan"}), "src_dip is required for SNAT"),
-        ("firewall/v1/redirects", json!({"name": "x", "target": "DNAT", "dest": "lan"}), "src is required for DNAT"),
-        ("nat/v1/nats", json!({"name": "x", "target": "DNAT"}), "dest_ip or dest_port are required for DNAT"),
-        ("rule/v1/rules", json!({"name": "x", "src": "1.1.1.1", "fwmark": "0x123456789"}), "Field[fwmark] checked failed: Invalid fwmark [too large]"),
-        ("ipsec/v1/remotes", json!({"name": "x", "gateway": "1.1.1.1", "authentication_method": "psk", "connections": [{"name": "y", "conn_type": "tunnel", "mode": "add"}]}), "Secret does not exists for the authentication method: psk"),
-        ("ipsec/v1/proposals", json!({"name": "x", "encryption_algorithm": "zz"}), "Field[encryption_algorithm] checked failed: invalid encryption_algorithm"),
-    ];
-    for (path, body, text) in cases {
-        let before = cnf.server.state();
-        assert_eq!(cnf.message(Method::POST, path, &body).await, (400, text.into()), "{path} {body}");
-        assert_eq!(cnf.server.state(), before);
-    }
-    for body in ["", "x", "[]", "5", "null"] {
-        let (code, message) = cnf.message(Method::POST, "mwan3/v1/rules", body).await;
-        assert!(code == 400 && message.starts_with("Body parse error: "), "{body}: {message}");
-    }
-}
-
-#[machinery::tokio::test]
-async fn an_object_in_use_is_not_deleted() {
-    let cnf = filled().await;
-    for (path, text) in [
-        ("mwan3/v1/policies/p", "policy p is used"),
-        ("firewall/v1/zones/wan", "zone wan is used"),
-        ("ipsec/v1/proposals/pr", "proposal pr is used"),
-    ] {
-        assert_eq!(cnf.message(Method::DELETE, path, "").await, (409, text.into()));
-    }
-    // Its replacement is another matter.
-    let body = json!({"members": [{"interface": "net1", "metric": "1", "weight": "1"}]});
-    assert_eq!(cnf.send(Method::PUT, "mwan3/v1/policies/p", &body).await.status, StatusCode::OK);
-}
-
-#[machinery::tokio::test]
-async fn names_of_sections_are_shared_as_on_the_device() {
-    let cnf = filled().await;
-    let policy = |name: &str| json!({"name": name, "members": [{"interface": "net0", "metric": "1", "weight": "1"}]});
-    let remote = |name: &str, connection: &str| {
-        json!({"name": name, "gateway": "1.1.1.1", "authentication_method": "psk", "pre_shared_key": "k",
-            "connections": [{"name": connection, "conn_type": "tunnel", "mode": "add"}]})
-    };
-    for (path, body) in [
-        ("mwan3/v1/policies", policy("net0")),
-        ("mwan3/v1/policies", policy("r")),
-        ("mwan3/v1/rules", json!({"name": "p", "policy": "p"})),
-        ("mwan3/v1/rules", json!({"name": "p_net0", "policy": "p"})),
-        ("ipsec/v1/remotes", remote("pr", "x")),
-        ("ipsec/v1/remotes", remote("x", "c")),
-        ("ipsec/v1/remotes", remote("x", "x")),
-    ] {
-        assert_eq!(cnf.message(Method::POST, path, &body).await, (409, "Conflict".into()), "{body}");
-    }
-    // Rules of the firewall have a space of their own.
-    cnf.created("firewall/v1/rules", json!({"name": "p", "target": "DROP"})).await;
 }
 
 #[machinery::tokio::test]
@@ -261,40 +121,4 @@ async fn changes_with_a_service_apply_at_its_restart_and_others_at_once() {
     let (code, message) = cnf.message(Method::DELETE, "nat/v1/nats/n", "").await;
     assert!(code == 500 && message.contains("no memory"), "{message}");
     assert_eq!(cnf.server.state(), state);
-}
-
-#[machinery::tokio::test]
-async fn legacy_services_have_the_codes_of_the_original() {
-    let cnf = TestCnf::new().await;
-    let path = "service/v1/services";
-    let service = json!({"name": "s", "fullname": "a.b", "port": "80", "dport": "81"});
-    assert_eq!(cnf.send(Method::POST, path, &service).await.json(), service);
-    assert_eq!(cnf.send(Method::GET, path, "").await.json(), json!({"services": [service]}));
-    assert_eq!(cnf.send(Method::GET, "service/v1/services/s", "").await.json(), service);
-    let refused = (409, "Duplicated Service Configuration".to_owned());
-    assert_eq!(cnf.message(Method::POST, path, &service).await, refused);
-    let range = json!({"name": "t", "fullname": "a.b", "port": "65535", "dport": "81"});
-    assert_eq!(cnf.message(Method::POST, path, &range).await, (416, "Invalid Port Range".into()));
-    assert_eq!(cnf.message(Method::GET, "service/v1/services/t", "").await, (404, "Cannot find service[t]".into()));
-    assert_eq!(cnf.message(Method::PUT, "service/v1/services/s", "{}").await.0, 405);
-    assert_eq!(cnf.message(Method::DELETE, "service/v1/services/s", "").await, (200, "success".into()));
-}
-
-#[machinery::tokio::test]
-async fn the_status_reports_facts_and_configured_connections() {
-    let cnf = filled().await;
-    let status = cnf.send(Method::GET, "v1/status", "").await.json();
-    let names: Vec<_> = status.as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
-    assert_eq!(names, STATUS_MODULES);
-    let ipsec = cnf.send(Method::GET, "v1/status/ipsec", "").await.json();
-    assert_eq!(ipsec["status"]["InitConnection"], "fail");
-    assert_eq!(ipsec["status"]["details"][0]["connection"], "hub-c");
-    let mut facts = CnfFacts::of_nics(["net0"]);
-    facts.up.insert("hub-c".into());
-    facts.modules.insert("arp".into(), json!([{"ip": "10.0.0.9", "mac": "aa:bb:cc:dd:ee:ff"}]));
-    cnf.server.set_facts(facts);
-    let ipsec = cnf.send(Method::GET, "v1/status/ipsec", "").await.json();
-    assert_eq!(ipsec["status"]["InitConnection"], "success");
-    assert_eq!(cnf.send(Method::GET, "v1/status/arp", "").await.json()["status"][0]["ip"], "10.0.0.9");
-    assert_eq!(cnf.send(Method::GET, "v1/status/interface", "").await.json()["status"][0]["name"], "net0");
 }

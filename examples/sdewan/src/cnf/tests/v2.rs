@@ -86,7 +86,8 @@ async fn a_refused_put_changes_nothing_and_names_every_refused_object() {
     let before = cnf.server.state();
     let mut invalid = rule("invalid", "p");
     invalid["object"]["proto"] = "zz".into();
-    let mut body = document(&[policy("q"), policy("net0")], &[rule("a", "zz"), invalid, rule("b", "q"), rule("b", "q")]);
+    let mut body =
+        document(&[policy("q"), policy("net0")], &[rule("a", "zz"), invalid, rule("b", "q"), rule("b", "q")]);
     body["collections"]["x/v1/y"] = json!([{"object": {"name": "n"}}]);
     let refused = put(&cnf, &body).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -141,7 +142,10 @@ async fn the_removal_of_an_object_that_others_use_is_refused() {
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     let refusals: ConfigRefusals = serde_json::from_slice(&refused.body).unwrap();
     let [only] = &*refusals.refused else { panic!("{refusals:?}") };
-    assert_eq!((&*only.name, only.code, &*only.message, only.is_removal), ("p", 409, "policy p is used", true));
+    assert_eq!(
+        (&*only.name, only.code, &*only.message, only.is_removal),
+        ("p", 409, "policy p is used", true)
+    );
     assert_eq!(put(&cnf, &document(&[policy("p")], &[])).await.status, StatusCode::OK);
     assert_eq!(cnf.names(CollectionId::Policies), ["p"]);
 }
@@ -201,6 +205,7 @@ async fn more_objects_than_the_limit_are_refused() {
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refused.json()["refused"][0]["code"], 507);
     assert_eq!(put(&cnf, &document(&[policy("p")], &[rule("a", "p")])).await.status, StatusCode::OK);
-    let (code, message) = cnf.message(Method::POST, "mwan3/v1/rules", json!({"name": "b", "policy": "p"})).await;
+    let (code, message) =
+        cnf.message(Method::POST, "mwan3/v1/rules", json!({"name": "b", "policy": "p"})).await;
     assert!(code == 507 && message.contains('2'), "{message}");
 }

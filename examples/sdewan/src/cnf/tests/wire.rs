@@ -60,7 +60,10 @@ async fn a_client_verifies_the_name_or_the_address() {
     let cnf = TestCnf::new().await;
     for hosts in [["127-0-0-1.default.pod.cluster.local"], ["127.0.0.1"]] {
         let served = Served::start(&cnf, &hosts).await;
-        assert_eq!(served.session(RestLimits::default()).call(&services()).await.unwrap().status, StatusCode::OK);
+        assert_eq!(
+            served.session(RestLimits::default()).call(&services()).await.unwrap().status,
+            StatusCode::OK
+        );
     }
     let other = Served::start(&cnf, &["127-0-0-2.default.pod.cluster.local"]).await;
     let error = other.session(RestLimits::default()).call(&services()).await.unwrap_err();
@@ -78,7 +81,8 @@ async fn a_disconnected_cnf_neither_answers_nor_acts_and_keeps_its_state() {
     let session = served.session(short(Duration::from_millis(300)));
     session.call(&services()).await.unwrap();
     served.connectivity.set(false);
-    let body = serde_json::json!({"name": "p", "members": [{"interface": "net0", "metric": "1", "weight": "1"}]});
+    let body =
+        serde_json::json!({"name": "p", "members": [{"interface": "net0", "metric": "1", "weight": "1"}]});
     let create = RestCall::new(Method::POST, "/sdewan/mwan3/v1/policies").json(&body);
     for _ in 0..2 {
         let error = session.call(&create).await.unwrap_err();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::access::CnfAccess;
 use super::error::RestError;
 use super::limits::RestLimits;
-use super::session::{CnfSession, RestAnswer, RestCall};
+use super::session::{CnfSession, RestAnswer, RestCall, shortened};
 use crate::cnf::{CONFIG_PATH, ConfigRefusals, SECRET_KEY_HEADER};
 use crate::drive::{
     Cnf, CnfConnector, CnfError, CnfErrorClass, CnfInterface, ConfigTag, ConfigWrite, PodTarget, Refusal,
@@ -149,7 +149,7 @@ impl Cnf for RestCnf {
                 let refusals = refused.refused.into_iter().map(|one| {
                     let collection = CollectionId::of_path(&one.collection);
                     let collection = collection.ok_or_else(|| wrong("a refusal of an unknown collection"))?;
-                    let message = redact(one.message, &secrets);
+                    let message = redact(shortened(&one.message), &secrets);
                     Ok(Refusal { collection, name: one.name, code: one.code, message })
                 });
                 let refusals: Vec<_> = refusals.collect::<Result<_, CnfError>>()?;
@@ -172,7 +172,11 @@ impl Cnf for RestCnf {
         match body.get_mut(collection.row().name).map(Value::take) {
             Some(Value::Array(objects)) => {
                 let object = |one| RestObject::from_body(collection, one);
-                objects.into_iter().map(object).collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))
+                objects
+                    .into_iter()
+                    .map(object)
+                    .collect::<Result<_, _>>()
+                    .map_err(|error| wrong(error.to_string()))
             }
             // Lua does not distinguish an empty list from an empty object.
             Some(Value::Object(empty)) if empty.is_empty() => Ok(Vec::new()),

@@ -108,8 +108,7 @@ impl PodConnections {
                 }
             })?;
             let handshake = http1::handshake(TokioIo::new(tls)).await;
-            let (sender, connection) =
-                handshake.map_err(|error| RestError::Transport(error.to_string()))?;
+            let (sender, connection) = handshake.map_err(|error| RestError::Transport(error.to_string()))?;
             let task = TaskOfConnection(machinery::tokio::spawn(async move { drop(connection.await) }));
             Ok(OpenConnection { sender, task })
         };

@@ -65,7 +65,9 @@ impl RestError {
     fn class(&self, method: &Method) -> CnfErrorClass {
         let (status, message) = match self {
             Self::Account(_) => return CnfErrorClass::Credentials,
-            Self::Transport(_) | Self::Certificate(_) | Self::Timeout(_) => return CnfErrorClass::Unreachable,
+            Self::Transport(_) | Self::Certificate(_) | Self::Timeout(_) => {
+                return CnfErrorClass::Unreachable;
+            }
             Self::TooLarge(_) | Self::Nonsense(_) | Self::Redirect(_) => return CnfErrorClass::Malformed,
             Self::Login(_) => return CnfErrorClass::Unauthorized,
             Self::RefusedObjects(_) => return CnfErrorClass::Refused,
@@ -107,7 +109,9 @@ mod tests {
             let status = StatusCode::from_u16(status).unwrap();
             RestError::Refused { status, message: message.into() }.of(&method, "mwan3/v1/rules/r").class
         };
-        use CnfErrorClass::{Conflict, InUse, Locked, MissingDependency, NotFound, Refused, Server, Unauthorized};
+        use CnfErrorClass::{
+            Conflict, InUse, Locked, MissingDependency, NotFound, Refused, Server, Unauthorized,
+        };
         for status in [500, 502, 503, 507, 408, 429] {
             assert_eq!(class(Method::PUT, status, "x"), Server, "{status}");
         }

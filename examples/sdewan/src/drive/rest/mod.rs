@@ -13,3 +13,6 @@ pub use client::RestConnector;
 pub use error::RestError;
 pub use limits::RestLimits;
 pub use session::{CnfSession, RestAnswer, RestCall};
+
+#[cfg(test)]
+mod tests;

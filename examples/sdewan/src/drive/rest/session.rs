@@ -216,6 +216,10 @@ fn refusal(raw: &RawAnswer) -> RestError {
     let parsed: Option<Value> = serde_json::from_slice(&raw.body).ok();
     let message = parsed.as_ref().and_then(|body| body.get("message")?.as_str());
     let text = message.map_or_else(|| String::from_utf8_lossy(&raw.body), Into::into);
-    let text: String = text.chars().filter(|one| !one.is_control()).take(MESSAGE_CHARACTERS).collect();
-    RestError::Refused { status: raw.head.status, message: text }
+    RestError::Refused { status: raw.head.status, message: shortened(&text) }
+}
+
+/// Returns the beginning of a message, in one line.
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().filter(|one| !one.is_control()).take(MESSAGE_CHARACTERS).collect()
 }

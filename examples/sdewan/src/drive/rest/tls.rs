@@ -53,9 +53,8 @@ impl ServerCertVerifier for NameOrAddress {
         stapled: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let for_name = |name: &ServerName<'_>| {
-            self.by_authority.verify_server_cert(shown, between, name, stapled, now)
-        };
+        let for_name =
+            |name: &ServerName<'_>| self.by_authority.verify_server_cert(shown, between, name, stapled, now);
         match for_name(name) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

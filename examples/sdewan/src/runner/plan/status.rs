@@ -28,7 +28,11 @@ pub(super) fn of_set(set: &ReplicaSet, by_set: &PodsBySet<'_>, now: Timestamp) -
 }
 
 /// Returns the status of a Deployment.
-pub(super) fn of_deployment(view: &DeploymentView<'_>, hash: &str, by_set: &PodsBySet<'_>) -> DeploymentStatus {
+pub(super) fn of_deployment(
+    view: &DeploymentView<'_>,
+    hash: &str,
+    by_set: &PodsBySet<'_>,
+) -> DeploymentStatus {
     let newest = sets::newest(view, hash);
     let (mut all, mut updated, mut ready, mut available) = (0, 0, 0, 0);
     for set in view.sets {
@@ -53,14 +57,24 @@ pub(super) fn of_deployment(view: &DeploymentView<'_>, hash: &str, by_set: &Pods
         available_replicas: nonzero(available),
         unavailable_replicas: nonzero((all.max(desired) - available).max(0)),
         conditions: Some(vec![
-            condition(view, "Available", is_available, match is_available {
-                true => ("MinimumReplicasAvailable", "Deployment has minimum availability."),
-                false => ("MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
-            }),
-            condition(view, "Progressing", true, match is_complete {
-                true => ("NewReplicaSetAvailable", "The newest ReplicaSet has all replicas."),
-                false => ("ReplicaSetUpdated", "The newest ReplicaSet is progressing."),
-            }),
+            condition(
+                view,
+                "Available",
+                is_available,
+                match is_available {
+                    true => ("MinimumReplicasAvailable", "Deployment has minimum availability."),
+                    false => ("MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
+                },
+            ),
+            condition(
+                view,
+                "Progressing",
+                true,
+                match is_complete {
+                    true => ("NewReplicaSetAvailable", "The newest ReplicaSet has all replicas."),
+                    false => ("ReplicaSetUpdated", "The newest ReplicaSet is progressing."),
+                },
+            ),
         ]),
         collision_count: None,
         terminating_replicas: None,

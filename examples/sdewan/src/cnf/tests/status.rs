@@ -1,0 +1,43 @@
+use serde_json::json;
+
+use super::filled::filled;
+use super::*;
+
+#[machinery::tokio::test]
+async fn legacy_services_have_the_codes_of_the_original() {
+    let cnf = TestCnf::new().await;
+    let path = "service/v1/services";
+    let service = json!({"name": "s", "fullname": "a.b", "port": "80", "dport": "81"});
+    assert_eq!(cnf.send(Method::POST, path, &service).await.json(), service);
+    assert_eq!(cnf.send(Method::GET, path, "").await.json(), json!({"services": [service]}));
+    assert_eq!(cnf.send(Method::GET, "service/v1/services/s", "").await.json(), service);
+    let refused = (409, "Duplicated Service Configuration".to_owned());
+    assert_eq!(cnf.message(Method::POST, path, &service).await, refused);
+    let range = json!({"name": "t", "fullname": "a.b", "port": "65535", "dport": "81"});
+    assert_eq!(cnf.message(Method::POST, path, &range).await, (416, "Invalid Port Range".into()));
+    assert_eq!(
+        cnf.message(Method::GET, "service/v1/services/t", "").await,
+        (404, "Cannot find service[t]".into())
+    );
+    assert_eq!(cnf.message(Method::PUT, "service/v1/services/s", "{}").await.0, 405);
+    assert_eq!(cnf.message(Method::DELETE, "service/v1/services/s", "").await, (200, "success".into()));
+}
+
+#[machinery::tokio::test]
+async fn the_status_reports_facts_and_configured_connections() {
+    let cnf = filled().await;
+    let status = cnf.send(Method::GET, "v1/status", "").await.json();
+    let names: Vec<_> = status.as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(names, STATUS_MODULES);
+    let ipsec = cnf.send(Method::GET, "v1/status/ipsec", "").await.json();
+    assert_eq!(ipsec["status"]["InitConnection"], "fail");
+    assert_eq!(ipsec["status"]["details"][0]["connection"], "hub-c");
+    let mut facts = CnfFacts::of_nics(["net0"]);
+    facts.up.insert("hub-c".into());
+    facts.modules.insert("arp".into(), json!([{"ip": "10.0.0.9", "mac": "aa:bb:cc:dd:ee:ff"}]));
+    cnf.server.set_facts(facts);
+    let ipsec = cnf.send(Method::GET, "v1/status/ipsec", "").await.json();
+    assert_eq!(ipsec["status"]["InitConnection"], "success");
+    assert_eq!(cnf.send(Method::GET, "v1/status/arp", "").await.json()["status"][0]["ip"], "10.0.0.9");
+    assert_eq!(cnf.send(Method::GET, "v1/status/interface", "").await.json()["status"][0]["name"], "net0");
+}
