@@ -1,7 +1,9 @@
 //! The original's legacy services: ports that are forwarded to services of the cluster. They have
-//! neither PUT nor checks of names; the agent does not use them.
+//! no PUT, and the agent does not use them.
 
 use http::{Method, StatusCode};
+use machinery::tokio::net::lookup_host;
+use machinery::tokio::time::timeout;
 use serde_json::{Map, Value, json};
 
 use super::request::{CnfAnswer, CnfRequest};
@@ -45,6 +47,12 @@ async fn create(cnf: &CnfServer, request: &CnfRequest) -> Result<CnfAnswer, CnfA
             let text = format!("Field[{field}] checked failed: required");
             return Err(CnfAnswer::message(StatusCode::BAD_REQUEST, &text));
         }
+    }
+    // Before the change begins, as it may take long.
+    let found = timeout(cnf.limits.lookup, lookup_host((fullname, 0))).await;
+    if !found.is_ok_and(|found| found.is_ok_and(|mut addresses| addresses.next().is_some())) {
+        let text = "Timeout: waiting for service ready...";
+        return Err(CnfAnswer::message(StatusCode::REQUEST_TIMEOUT, text));
     }
     let change = cnf.begin().await;
     let mut after = change.before().clone();

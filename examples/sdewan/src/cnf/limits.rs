@@ -20,6 +20,8 @@ pub struct CnfLimits {
     pub sessions: usize,
     /// Time after which an unused session expires, as LuCI's `sessiontime`.
     pub session_idle: Duration,
+    /// Time for the lookup of the DNS name of a legacy service.
+    pub lookup: Duration,
     /// Time for requests in flight at the stop of the server.
     pub drain: Duration,
 }
@@ -34,6 +36,7 @@ impl Default for CnfLimits {
             objects: 20_000,
             sessions: 64,
             session_idle: Duration::from_secs(3600),
+            lookup: Duration::from_secs(30),
             drain: Duration::from_secs(5),
         }
     }

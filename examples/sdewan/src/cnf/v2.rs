@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::merge::merge;
 use super::request::{CnfAnswer, CnfRequest};
 use super::server::CnfServer;
 use super::state::CnfState;
+use super::v1::body;
 use crate::drive::ApplyScope;
 use crate::model::{ConfigDocument, ConfigEntry, secret_mac};
 
@@ -74,7 +76,7 @@ fn document(state: &CnfState, key: Option<&[u8]>) -> ConfigDocument {
         for field in id.fields().iter().filter(|field| field.is_secret) {
             let Some(name) = field.rest_name() else { continue };
             match (map.remove(name), key) {
-                (Some(serde_json::Value::String(secret)), Some(key)) => {
+                (Some(Value::String(secret)), Some(key)) => {
                     map.insert(name.to_owned(), secret_mac(key, &secret).into());
                 }
                 _ => {}
@@ -91,7 +93,13 @@ async fn replace(cnf: &CnfServer, request: &CnfRequest) -> Result<CnfAnswer, Cnf
         let text = "If-Match is missing: read the configuration, and send its ETag";
         return Err(CnfAnswer::message(StatusCode::PRECONDITION_REQUIRED, text));
     };
-    let document: ConfigDocument = serde_json::from_slice(&request.body).map_err(|error| {
+    // Not at once: an array would be taken for a document.
+    let body = body(request)?;
+    if !body.get("collections").is_some_and(Value::is_object) {
+        let text = "Field[collections] checked failed: required";
+        return Err(CnfAnswer::message(StatusCode::BAD_REQUEST, text));
+    }
+    let document: ConfigDocument = serde_json::from_value(Value::Object(body)).map_err(|error| {
         CnfAnswer::message(StatusCode::BAD_REQUEST, &format!("Body parse error: {error}"))
     })?;
     if document.owner.is_empty() {

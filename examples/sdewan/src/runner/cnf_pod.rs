@@ -16,6 +16,7 @@ use machinery::tokio_util::task::TaskTracker;
 use super::addresses::PodAddresses;
 use super::networks::pod_nics;
 use super::pod_spec::{ReadinessProbe, networks, rest_port};
+use super::pod_status::status_time;
 use super::probe::{ProbeResults, probe_once};
 use crate::cnf::{
     CnfAuthority, CnfFacts, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, Connectivity,
@@ -119,7 +120,7 @@ impl CnfPod {
         secrets: &PodSecrets,
         addresses: &PodAddresses,
         (tasks, stopping): (&TaskTracker, &CancellationToken),
-        notify: impl Fn() + Send + 'static,
+        notify: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, NotStarted> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or("default");
         let port = rest_port(pod);
@@ -161,7 +162,7 @@ impl CnfPod {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             restarts,
             ip,
-            since: Timestamp::now(),
+            since: status_time(),
             connectivity,
             server,
             is_ready,
@@ -188,7 +189,7 @@ impl CnfPod {
 async fn watch_readiness(
     (probe, ip, connectivity): (Option<ReadinessProbe>, IpAddr, Connectivity),
     is_ready: Arc<AtomicBool>,
-    notify: impl Fn(),
+    notify: impl Fn() + Send + Sync,
     killed: CancellationToken,
 ) {
     let Some(probe) = probe else {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use machinery::k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use machinery::k8s_openapi::api::core::v1::{Node, Pod};
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,6 +10,7 @@ use machinery::objects::{Deletion, Object, ObjectKey, Preconditions, Uid, WriteE
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::plan::{DeploymentView, RunnerStep, plan};
+use super::pod_status::status_time;
 use crate::model::names::PURPOSE_LABEL;
 
 /// The interval of looks at a Deployment with `minReadySeconds`.
@@ -67,7 +67,7 @@ impl Deployments {
             },
             RunnerStep::ScaleSet(set, replicas) => {
                 let mut changed = (*set).clone();
-                changed.spec.get_or_insert_default().replicas = Some(replicas);
+                changed.spec.replicas = Some(replicas);
                 run.wrote(&self.sets.update(&changed).await?.token, &self.sets);
             }
             RunnerStep::DeleteSet(set) => delete(&self.sets, &*set, set.metadata.uid.as_deref()).await?,
@@ -103,7 +103,7 @@ impl Reconcile<ObjectKey> for Deployments {
             sets: &sets,
             pods: &pods,
             nodes: &nodes,
-            now: Timestamp::now(),
+            now: status_time(),
         };
         let mut first = Ok(());
         for step in plan(&view, random_suffix) {
@@ -112,7 +112,7 @@ impl Reconcile<ObjectKey> for Deployments {
             first = first.and(acted);
         }
         first?;
-        let waits = deployment.spec.as_ref().and_then(|spec| spec.min_ready_seconds).is_some_and(|s| s > 0);
+        let waits = deployment.spec.min_ready_seconds.is_some_and(|seconds| seconds > 0);
         Ok(if waits { Next::After(LOOK) } else { Next::Done })
     }
 }

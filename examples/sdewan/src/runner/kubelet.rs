@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use machinery::controllers::Controller;
 use machinery::k8s_openapi::api::core::v1::{Pod, Secret};
 use machinery::objects::{Object as _, ObjectKey};
@@ -18,7 +17,7 @@ use super::addresses::PodAddresses;
 use super::cnf_pod::{CnfPod, NotStarted, PodSecrets};
 use super::plan::{is_terminating, is_unscheduled};
 use super::pod_spec::{WantedState, secret_names, wanted_state};
-use super::pod_status::{CnfPhase, next_restart, pod_status};
+use super::pod_status::{CnfPhase, next_restart, pod_status, status_time};
 use crate::cnf::CnfServer;
 use crate::model::names::PURPOSE_LABEL;
 
@@ -168,7 +167,7 @@ impl Reconcile<ObjectKey> for Kubelet {
         }
         let Some(pod) = pod else { return Ok(Next::Done) };
         let phase = self.run_cnf(key, &pod).await;
-        let status = pod_status(&pod, &phase, Timestamp::now());
+        let status = pod_status(&pod, &phase, status_time());
         if pod.status.as_ref() != Some(&status) {
             let changed = Pod { status: Some(status), ..(*pod).clone() };
             run.wrote(&self.0.pods.update_status(&changed).await?.token, &self.0.pods);

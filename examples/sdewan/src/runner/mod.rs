@@ -18,7 +18,7 @@ mod run;
 pub use addresses::PodAddresses;
 pub use kubelet::Kubelet;
 pub use networks::{NetworksError, POD_NIC, pod_nics};
-pub use pod_status::{CnfPhase, next_restart, pod_status};
+pub use pod_status::{CnfPhase, next_restart, pod_status, status_time};
 pub use probe::ProbeResults;
 pub use run::{Runner, RunnerError, RunnerSettings};
 

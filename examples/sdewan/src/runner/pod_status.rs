@@ -9,6 +9,13 @@ use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::pod_spec::containers;
 
+/// Returns the time in seconds, as statuses have it: a finer one would differ from the stored one.
+#[must_use]
+pub fn status_time() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
 /// The state of a pod's CNF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CnfPhase {
@@ -76,7 +83,8 @@ pub fn pod_status(pod: &Pod, phase: &CnfPhase, now: Timestamp) -> PodStatus {
                 .collect()
         }),
         observed_generation: pod.metadata.generation,
-        ..PodStatus::default()
+        // Fields of others, as the server's.
+        ..before.clone()
     }
 }
 
@@ -129,7 +137,7 @@ fn container(
         restart_count,
         state: Some(state),
         last_state,
-        ..ContainerStatus::default()
+        ..previous.cloned().unwrap_or_default()
     }
 }
 

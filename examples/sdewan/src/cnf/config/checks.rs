@@ -1,6 +1,7 @@
 //! Checks of one object, with the texts of the original. A missing reference is 428 for every
 //! field, and a required field is required, which the original intends and does not enforce.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::{Map, Value};
@@ -57,6 +58,7 @@ pub fn check_object(
         return Err(CheckFailure::new(400, text));
     }
     let object = checked(collection, collection.fields(), body, view)?;
+    check_members(collection, &object)?;
     check_rules(collection, &object)?;
     check_nics(collection, &object, view.facts)?;
     Ok(object)
@@ -135,8 +137,12 @@ fn check_text(
     view: &ConfigView<'_>,
 ) -> Result<Value, CheckFailure> {
     if field.check.check(text).is_err() {
-        let is_long = field.check == Check::HexMark && text.len() > 10;
-        return Err(CheckFailure::new(400, if is_long { "too large" } else { "" }));
+        let detail = match field.check {
+            Check::HexMark if text.len() > 10 => "too large",
+            Check::HexMark => "not a number",
+            _ => "",
+        };
+        return Err(CheckFailure::new(400, detail));
     }
     match field.reference {
         // Any zone.
@@ -163,6 +169,17 @@ fn check_text(
         _ => {}
     }
     Ok(Value::String(text.to_owned()))
+}
+
+/// Checks that a policy has each interface once.
+fn check_members(collection: CollectionId, object: &Map<String, Value>) -> Result<(), CheckFailure> {
+    let members = object.get("members").and_then(Value::as_array).filter(|_| collection == CollectionId::Policies);
+    let mut interfaces = BTreeSet::new();
+    let is_new = |member: &Value| interfaces.insert(member.get("interface").map(Value::to_string));
+    match members.into_iter().flatten().all(is_new) {
+        true => Ok(()),
+        false => Err(CheckFailure::new(400, "Same interface is used in different members")),
+    }
 }
 
 /// Checks the requirements of the kinds of a collection.

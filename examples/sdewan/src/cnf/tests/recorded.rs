@@ -62,13 +62,27 @@ const DIFFERENCES: &[(&str, fn(&Different<'_>) -> bool)] = &[
     }),
     ("an object in use is 409", |one| one.codes() == (400, 409) && one.message() == one.original_message()),
     ("names are unique in every collection", |one| one.was_accepted() && one.code == 409),
-    ("required fields are required", |one| {
-        (one.was_accepted() || one.recorded.code == 500)
-            && one.code == 400
-            && one.message().ends_with(": required")
+    ("required fields are required", |one| one.code == 400 && one.message().ends_with(": required")),
+    ("a rule of the routing policy needs a source or destination", |one| {
+        one.was_accepted() && one.message() == "src or dst are required for rule"
     }),
     ("a request that makes the original fail is refused", |one| {
         one.recorded.code == 500 && (400..500).contains(&one.code)
+    }),
+    ("the recording has no addresses of NICs", |one| {
+        one.recorded.code == 500 && one.code == 201 && one.recorded.request.starts_with("POST nat/")
+    }),
+    ("a rule needs a policy, and not any section of its file", |one| {
+        one.was_accepted() && one.code == 428 && one.message().contains("invalid policy")
+    }),
+    ("a mark is hexadecimal", |one| one.was_accepted() && one.message().contains("[not a number]")),
+    ("a failed check without a message has one", |one| {
+        one.codes() == (400, 400) && one.original_message().trim_end_matches(']').ends_with("failed: ")
+    }),
+    ("a list that is none is 400", |one| one.codes() == (428, 400) && one.message().ends_with("[Not an array]")),
+    ("if_id is kept", |one| one.codes() == (201, 201) && one.answer.to_string().contains("if_id")),
+    ("a refused replacement leaves the old object", |one| {
+        one.codes() == (404, 200) && one.recorded.request.starts_with("GET ")
     }),
 ];
 

@@ -5,15 +5,19 @@ use super::*;
 
 #[machinery::tokio::test]
 async fn legacy_services_have_the_codes_of_the_original() {
-    let cnf = TestCnf::new().await;
+    let limits = CnfLimits { lookup: std::time::Duration::from_secs(2), ..CnfLimits::default() };
+    let cnf = TestCnf::with(None, limits).await;
     let path = "service/v1/services";
-    let service = json!({"name": "s", "fullname": "a.b", "port": "80", "dport": "81"});
+    let service = json!({"name": "s", "fullname": "localhost", "port": "80", "dport": "81"});
     assert_eq!(cnf.send(Method::POST, path, &service).await.json(), service);
     assert_eq!(cnf.send(Method::GET, path, "").await.json(), json!({"services": [service]}));
     assert_eq!(cnf.send(Method::GET, "service/v1/services/s", "").await.json(), service);
     let refused = (409, "Duplicated Service Configuration".to_owned());
     assert_eq!(cnf.message(Method::POST, path, &service).await, refused);
-    let range = json!({"name": "t", "fullname": "a.b", "port": "65535", "dport": "81"});
+    let unknown = json!({"name": "u", "fullname": "name.invalid", "port": "90", "dport": "91"});
+    let timeout = (408, "Timeout: waiting for service ready...".to_owned());
+    assert_eq!(cnf.message(Method::POST, path, &unknown).await, timeout);
+    let range = json!({"name": "t", "fullname": "localhost", "port": "65535", "dport": "81"});
     assert_eq!(cnf.message(Method::POST, path, &range).await, (416, "Invalid Port Range".into()));
     assert_eq!(
         cnf.message(Method::GET, "service/v1/services/t", "").await,

@@ -84,7 +84,7 @@ async fn a_refused_put_changes_nothing_and_names_every_refused_object() {
     let cnf = TestCnf::new().await;
     put(&cnf, &document(&[policy("p")], &[rule("r", "p")])).await;
     let before = cnf.server.state();
-    let mut invalid = rule("invalid", "p");
+    let mut invalid = rule("invalid", "q");
     invalid["object"]["proto"] = "zz".into();
     let mut body =
         document(&[policy("q"), policy("net0")], &[rule("a", "zz"), invalid, rule("b", "q"), rule("b", "q")]);

@@ -14,7 +14,7 @@ use super::access::CnfAccess;
 use super::error::RestError;
 use super::limits::RestLimits;
 use super::session::{CnfSession, RestAnswer, RestCall, shortened};
-use crate::cnf::{CONFIG_PATH, ConfigRefusals, SECRET_KEY_HEADER};
+use crate::cnf::{CONFIG_PATH, SECRET_KEY_HEADER};
 use crate::drive::{
     Cnf, CnfConnector, CnfError, CnfErrorClass, CnfInterface, ConfigTag, ConfigWrite, PodTarget, Refusal,
     TaggedConfig,
@@ -126,8 +126,12 @@ impl Cnf for RestCnf {
             };
         }
         let tag = answer.etag.clone().ok_or_else(|| wrong("the answer has no ETag".into()))?;
-        let document: ConfigDocument =
-            serde_json::from_slice(&answer.body).map_err(|error| wrong(error.to_string()))?;
+        // Not at once: an array would be taken for a document.
+        let body = answer.json().map_err(|error| wrong(error.to_string()))?;
+        if !body.get("collections").is_some_and(Value::is_object) {
+            return Err(wrong("there are no collections".into()));
+        }
+        let document: ConfigDocument = serde_json::from_value(body).map_err(|error| wrong(error.to_string()))?;
         let config = Observed::from_document(document).map_err(|error| wrong(error.to_string()))?;
         Ok(Some(TaggedConfig { tag: ConfigTag(tag), config }))
     }

@@ -39,7 +39,7 @@ pub(super) struct PodConnections {
 
 struct OpenConnection {
     sender: SendRequest<Full<Bytes>>,
-    task: TaskOfConnection,
+    _task: TaskOfConnection,
 }
 
 /// The task that drives a connection, which ends with it.
@@ -110,7 +110,7 @@ impl PodConnections {
             let handshake = http1::handshake(TokioIo::new(tls)).await;
             let (sender, connection) = handshake.map_err(|error| RestError::Transport(error.to_string()))?;
             let task = TaskOfConnection(machinery::tokio::spawn(async move { drop(connection.await) }));
-            Ok(OpenConnection { sender, task })
+            Ok(OpenConnection { sender, _task: task })
         };
         timeout(limit, opened).await.map_err(|_| RestError::Timeout(limit))?
     }

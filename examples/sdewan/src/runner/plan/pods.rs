@@ -53,7 +53,7 @@ pub(super) fn steps(
 }
 
 fn create(view: &DeploymentView<'_>, set: &ReplicaSet, suffix: &str) -> Option<Pod> {
-    let template = set.spec.as_ref()?.template.as_ref()?;
+    let template = set.spec.template.as_ref()?;
     let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.clone());
     let annotations = template.metadata.as_ref().and_then(|metadata| metadata.annotations.clone());
     let mut spec = template.spec.clone()?;
@@ -101,7 +101,7 @@ pub fn is_ready(pod: &Pod) -> bool {
 
 /// Returns whether a pod is ready for the time that its set requires.
 pub(super) fn is_available(pod: &Pod, set: &ReplicaSet, now: Timestamp) -> bool {
-    let seconds = set.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or_default();
+    let seconds = set.spec.min_ready_seconds.unwrap_or_default();
     let needed = SignedDuration::from_secs(i64::from(seconds));
     !is_terminating(pod) && ready_since(pod).is_some_and(|since| now.duration_since(since) >= needed)
 }

@@ -17,7 +17,7 @@ pub(super) fn replicas(
 ) -> BTreeMap<String, i32> {
     let mut wanted: BTreeMap<String, i32> =
         view.sets.iter().map(|set| (sets::uid(set).to_owned(), sets::replicas(set))).collect();
-    let Some(spec) = &view.deployment.spec else { return wanted };
+    let spec = &view.deployment.spec;
     let desired = spec.replicas.unwrap_or(1);
     let new = sets::uid(newest).to_owned();
     let is_only = wanted.iter().all(|(uid, replicas)| *uid == new || *replicas == 0);

@@ -18,8 +18,8 @@ const HISTORY: i32 = 10;
 
 /// Returns the hash of a Deployment's template.
 pub(super) fn template_hash(deployment: &Deployment) -> String {
-    let template = deployment.spec.as_ref().map(|spec| &spec.template);
-    let bytes = serde_json::to_vec(&template).unwrap_or_default();
+    let template = &deployment.spec.template;
+    let bytes = serde_json::to_vec(template).unwrap_or_default();
     Sha256::digest(bytes).iter().take(5).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -30,7 +30,7 @@ pub(super) fn newest(view: &DeploymentView<'_>, hash: &str) -> Option<Arc<Replic
 
 /// Returns the set of the present template, to be created without replicas.
 pub(super) fn create(view: &DeploymentView<'_>, hash: &str) -> Option<ReplicaSet> {
-    let (metadata, spec) = (&view.deployment.metadata, view.deployment.spec.as_ref()?);
+    let (metadata, spec) = (&view.deployment.metadata, &view.deployment.spec);
     let mut template = spec.template.clone();
     let hashed = |labels: Option<BTreeMap<String, String>>| {
         let mut labels = labels.unwrap_or_default();
@@ -53,12 +53,12 @@ pub(super) fn create(view: &DeploymentView<'_>, hash: &str) -> Option<ReplicaSet
             owner_references: Some(vec![owner("apps/v1", "Deployment", metadata)?]),
             ..ObjectMeta::default()
         },
-        spec: Some(ReplicaSetSpec {
+        spec: ReplicaSetSpec {
             replicas: Some(0),
             selector,
             min_ready_seconds: spec.min_ready_seconds,
             template: Some(template),
-        }),
+        },
         status: None,
     })
 }
@@ -69,7 +69,7 @@ pub(super) fn beyond_history<'a>(
     newest: &Arc<ReplicaSet>,
     by_set: &PodsBySet<'_>,
 ) -> impl Iterator<Item = Arc<ReplicaSet>> + use<'a> {
-    let limit = view.deployment.spec.as_ref().and_then(|spec| spec.revision_history_limit);
+    let limit = view.deployment.spec.revision_history_limit;
     let limit = usize::try_from(limit.unwrap_or(HISTORY)).unwrap_or_default();
     let is_unused = |set: &&Arc<ReplicaSet>| {
         !Arc::ptr_eq(set, newest) && replicas(set) == 0 && !by_set.contains_key(uid(set))
@@ -99,7 +99,7 @@ pub(super) fn uid(set: &ReplicaSet) -> &str {
 
 /// Returns the number of replicas that a set shall have.
 pub(super) fn replicas(set: &ReplicaSet) -> i32 {
-    set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+    set.spec.replicas.unwrap_or(1)
 }
 
 /// Returns the number of a set among those of its Deployment.

@@ -44,9 +44,9 @@ pub(super) fn of_deployment(
             updated = count(pods.iter());
         }
     }
-    let spec = view.deployment.spec.as_ref();
-    let desired = spec.and_then(|spec| spec.replicas).unwrap_or(1);
-    let (_, may_be_missing) = spec.map_or((0, 0), |spec| rollout::budgets(spec, desired));
+    let spec = &view.deployment.spec;
+    let desired = spec.replicas.unwrap_or(1);
+    let (_, may_be_missing) = rollout::budgets(spec, desired);
     let is_available = available >= desired - may_be_missing;
     let is_complete = updated == desired && all == desired && available == desired;
     DeploymentStatus {
@@ -90,20 +90,21 @@ fn condition(
 ) -> DeploymentCondition {
     let status = if is { "True" } else { "False" };
     let conditions = view.deployment.status.as_ref().and_then(|status| status.conditions.as_deref());
-    let before = conditions.unwrap_or_default().iter().find(|condition| condition.type_ == kind);
+    let before =
+        conditions.unwrap_or_default().iter().find(|condition| condition.type_.as_deref() == Some(kind));
     let now = Some(Time(view.now));
     let (mut transition, mut update) = (now.clone(), now);
     if let Some(before) = before {
-        if before.status == status {
+        if before.status.as_deref() == Some(status) {
             transition = before.last_transition_time.clone();
         }
-        if before.status == status && before.reason.as_deref() == Some(reason) {
+        if before.status.as_deref() == Some(status) && before.reason.as_deref() == Some(reason) {
             update = before.last_update_time.clone();
         }
     }
     DeploymentCondition {
-        type_: kind.into(),
-        status: status.into(),
+        type_: Some(kind.into()),
+        status: Some(status.into()),
         reason: Some(reason.into()),
         message: Some(message.into()),
         last_transition_time: transition,

@@ -191,6 +191,7 @@ async fn a_configuration_without_a_tag_or_of_another_form_is_malformed() {
     for (headers, body) in [
         ("", "{}"),
         ("etag: \"x\"\r\n", "[]"),
+        ("etag: \"x\"\r\n", "{}"),
         ("etag: \"x\"\r\n", r#"{"collections":{"mwan3/v1/rules":[{"object":{}}]}}"#),
         ("etag: \"x\"\r\n", ""),
     ] {

@@ -66,7 +66,7 @@ fn a_roll_out_replaces_all_pods_within_its_budgets_and_keeps_the_old_set() {
     }
     assert_eq!(cluster.images(), ["v2"; 4]);
     assert_eq!(cluster.sets.len(), 2);
-    let replicas = |set: &ReplicaSet| set.spec.as_ref().unwrap().replicas;
+    let replicas = |set: &ReplicaSet| set.spec.replicas;
     assert_eq!(replicas(&cluster.sets[0]), Some(0));
     // Back: the old set is used again.
     cluster.roll("v1");
@@ -94,7 +94,7 @@ fn recreate_ends_all_old_pods_before_the_first_new_one() {
 fn a_paused_deployment_does_not_roll_out() {
     let mut cluster = Cluster::new(json!({"replicas": 2}));
     cluster.settle();
-    cluster.deployment.spec.as_mut().unwrap().paused = Some(true);
+    cluster.deployment.spec.paused = Some(true);
     cluster.roll("v2");
     cluster.settle();
     assert_eq!(cluster.images(), ["v1"; 2]);
@@ -113,7 +113,7 @@ fn old_sets_beyond_the_history_are_deleted() {
 #[test]
 fn a_pod_without_a_node_is_replaced_when_a_node_has_its_labels() {
     let mut cluster = Cluster::new(json!({"replicas": 1}));
-    let template = &mut cluster.deployment.spec.as_mut().unwrap().template;
+    let template = &mut cluster.deployment.spec.template;
     template.spec.as_mut().unwrap().node_selector = Some([("host".to_owned(), "a".to_owned())].into());
     cluster.settle();
     let node_of = |pod: &Pod| pod.spec.as_ref().unwrap().node_name.clone();

@@ -80,7 +80,7 @@ impl Cluster {
                 self.sets.push(Arc::new(*set));
             }
             RunnerStep::ScaleSet(set, replicas) => self.change_set(&set, |set| {
-                set.spec.as_mut().unwrap().replicas = Some(replicas);
+                set.spec.replicas = Some(replicas);
             }),
             RunnerStep::SetStatus(set, status) => self.change_set(&set, |set| set.status = Some(status)),
             RunnerStep::DeleteSet(set) => self.sets.retain(|one| one.metadata.uid != set.metadata.uid),
@@ -127,11 +127,11 @@ impl Cluster {
     }
 
     fn scale(&mut self, replicas: i32) {
-        self.deployment.spec.as_mut().unwrap().replicas = Some(replicas);
+        self.deployment.spec.replicas = Some(replicas);
     }
 
     fn roll(&mut self, image: &str) {
-        let spec = &mut self.deployment.spec.as_mut().unwrap().template.spec;
+        let spec = &mut self.deployment.spec.template.spec;
         spec.as_mut().unwrap().containers[0].image = Some(image.into());
     }
 
