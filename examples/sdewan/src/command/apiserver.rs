@@ -71,6 +71,7 @@ pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<Exit
 fn print_next_steps(arguments: &ApiserverArguments, access: &Access) {
     let directory = arguments.kubeconfigs.display();
     println!("serving {}; in other terminals:", access.url);
+    println!("  sdewan agent --kubeconfig {directory}/agent.kubeconfig");
     println!("  sdewan runner --kubeconfig {directory}/runner.kubeconfig");
     println!("  sdewan samples | KUBECONFIG={directory}/kubeconfig kubectl apply -f -");
     println!("  KUBECONFIG={directory}/kubeconfig kubectl get sdewan -A\nCtrl-C ends it");

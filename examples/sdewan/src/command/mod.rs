@@ -1,5 +1,6 @@
 //! The command line of `sdewan`: one file per command.
 
+mod agent;
 mod apiserver;
 mod cluster;
 mod cnf;
@@ -25,6 +26,7 @@ pub struct Arguments {
 enum Command {
     Up(up::UpArguments),
     Apiserver(apiserver::ApiserverArguments),
+    Agent(agent::AgentArguments),
     Runner(runner::RunnerArguments),
     Cnf(cnf::CnfArguments),
     /// Print the CustomResourceDefinitions
@@ -43,6 +45,7 @@ impl Arguments {
         match self.command {
             Command::Up(arguments) => Box::pin(up::run(arguments)).await,
             Command::Apiserver(arguments) => Box::pin(apiserver::run(arguments)).await,
+            Command::Agent(arguments) => Box::pin(agent::run(arguments)).await,
             Command::Runner(arguments) => Box::pin(runner::run(arguments)).await,
             Command::Cnf(arguments) => Box::pin(cnf::run(arguments)).await,
             Command::Crds => crds::run(),

@@ -16,6 +16,7 @@ use machinery::tokio::time::Instant;
 use serde_json::json;
 
 use super::cluster::home;
+use crate::agent::AgentSettings;
 use crate::runner::RunnerSettings;
 use crate::up::{LocalCluster, LocalClusterSettings, RuleRow, samples};
 
@@ -73,7 +74,8 @@ pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
     let began = Instant::now();
     let mut signals = ShutdownSignals::new()?;
     let runner = RunnerSettings { offers_v2: !arguments.v1_only, ..RunnerSettings::default() };
-    let settings = LocalClusterSettings { data: arguments.data_dir.clone(), runner };
+    let agent = AgentSettings::default();
+    let settings = LocalClusterSettings { data: arguments.data_dir.clone(), agent, runner };
     let up = LocalCluster::start(settings).await?;
     let shown = show(&up, &arguments, began);
     let ran = match select(pin!(shown), pin!(signals.next())).await {

@@ -16,6 +16,8 @@ use machinery::{Objects, Plane, RuntimeKind};
 pub use samples::{SAMPLE_FILES, SampleError, kind_of, samples};
 pub use view::{PodRow, RuleRow};
 
+use crate::agent::{Agent, AgentSettings};
+use crate::drive::rest::RestConnector;
 use crate::model::{SdewanKind, SdewanObject, StatusForm, definitions};
 use crate::runner::{Runner, RunnerSettings};
 
@@ -24,6 +26,8 @@ use crate::runner::{Runner, RunnerSettings};
 pub struct LocalClusterSettings {
     /// The directory of the objects; `None` keeps them in memory.
     pub data: Option<PathBuf>,
+    /// The agent.
+    pub agent: AgentSettings,
     /// The runner.
     pub runner: RunnerSettings,
 }
@@ -45,9 +49,11 @@ impl LocalCluster {
     /// # Errors
     /// The directory cannot be opened.
     pub async fn start(settings: LocalClusterSettings) -> machinery::Result<Self> {
-        let LocalClusterSettings { data, runner } = settings;
+        let LocalClusterSettings { data, agent, runner } = settings;
         let builder = data.into_iter().fold(machinery::embedded(), |builder, data| builder.data(data));
         let plane = builder.server(|server| server.crds(definitions())).start().await?;
+        // Before any other reader of pods, as it declares the indexes of their informer.
+        Agent::run(&plane, agent, Arc::new(RestConnector::default()))?;
         let runner = Runner::start(&plane, runner).await?;
         let rules = SdewanKind::all_served().filter(|resource| resource.kind.status == StatusForm::Rule);
         let rules = rules.map(|resource| Ok((resource.kind, plane.kind_named(&resource.name())?)));
@@ -143,3 +149,6 @@ impl LocalCluster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -173,7 +173,8 @@ fn check_text(
 
 /// Checks that a policy has each interface once.
 fn check_members(collection: CollectionId, object: &Map<String, Value>) -> Result<(), CheckFailure> {
-    let members = object.get("members").and_then(Value::as_array).filter(|_| collection == CollectionId::Policies);
+    let members =
+        object.get("members").and_then(Value::as_array).filter(|_| collection == CollectionId::Policies);
     let mut interfaces = BTreeSet::new();
     let is_new = |member: &Value| interfaces.insert(member.get("interface").map(Value::to_string));
     match members.into_iter().flatten().all(is_new) {

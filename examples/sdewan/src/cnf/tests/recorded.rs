@@ -79,7 +79,9 @@ const DIFFERENCES: &[(&str, fn(&Different<'_>) -> bool)] = &[
     ("a failed check without a message has one", |one| {
         one.codes() == (400, 400) && one.original_message().trim_end_matches(']').ends_with("failed: ")
     }),
-    ("a list that is none is 400", |one| one.codes() == (428, 400) && one.message().ends_with("[Not an array]")),
+    ("a list that is none is 400", |one| {
+        one.codes() == (428, 400) && one.message().ends_with("[Not an array]")
+    }),
     ("if_id is kept", |one| one.codes() == (201, 201) && one.answer.to_string().contains("if_id")),
     ("a refused replacement leaves the old object", |one| {
         one.codes() == (404, 200) && one.recorded.request.starts_with("GET ")

@@ -131,7 +131,8 @@ impl Cnf for RestCnf {
         if !body.get("collections").is_some_and(Value::is_object) {
             return Err(wrong("there are no collections".into()));
         }
-        let document: ConfigDocument = serde_json::from_value(body).map_err(|error| wrong(error.to_string()))?;
+        let document: ConfigDocument =
+            serde_json::from_value(body).map_err(|error| wrong(error.to_string()))?;
         let config = Observed::from_document(document).map_err(|error| wrong(error.to_string()))?;
         Ok(Some(TaggedConfig { tag: ConfigTag(tag), config }))
     }
