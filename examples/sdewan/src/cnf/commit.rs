@@ -12,7 +12,7 @@ use super::store::ConfigStore;
 use crate::drive::ApplyScope;
 
 /// A change in progress. The state does not change otherwise as long as it is held.
-pub(super) struct Change<'a> {
+pub(super) struct PendingChange<'a> {
     cnf: &'a CnfServer,
     store: MutexGuard<'a, ConfigStore>,
     before: Arc<CnfState>,
@@ -20,13 +20,13 @@ pub(super) struct Change<'a> {
 
 impl CnfServer {
     /// Begins a change, after the changes before it.
-    pub(super) async fn begin(&self) -> Change<'_> {
+    pub(super) async fn begin(&self) -> PendingChange<'_> {
         let store = self.store.lock().await;
-        Change { cnf: self, before: self.state.load(), store }
+        PendingChange { cnf: self, before: self.state.load(), store }
     }
 }
 
-impl Change<'_> {
+impl PendingChange<'_> {
     /// Returns the present state.
     pub(super) fn before(&self) -> &CnfState {
         &self.before

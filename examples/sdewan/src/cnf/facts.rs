@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The facts of a device.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CnfFacts {
+pub struct DeviceFacts {
     /// The NICs, without the loopback.
     pub nics: Vec<NicFact>,
     /// The NIC of the default route; without one, the first NIC.
@@ -41,7 +41,7 @@ pub struct NicFact {
     pub sent: u64,
 }
 
-impl CnfFacts {
+impl DeviceFacts {
     /// The facts of a device with NICs of these names.
     #[must_use]
     pub fn of_nics(names: impl IntoIterator<Item = impl Into<String>>) -> Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::config::{CheckFailure, CnfConfig, ConfigObject, ConfigView, NameSpaces, check_object, is_used};
-use super::facts::CnfFacts;
+use super::facts::DeviceFacts;
 use super::v2::RefusedObject;
 use crate::model::{CollectionId, ConfigDocument};
 
@@ -19,7 +19,7 @@ use crate::model::{CollectionId, ConfigDocument};
 pub(super) fn merge(
     before: &CnfConfig,
     document: ConfigDocument,
-    facts: &CnfFacts,
+    facts: &DeviceFacts,
     limit: usize,
 ) -> Result<CnfConfig, Vec<RefusedObject>> {
     let owner: Arc<str> = document.owner.into();
@@ -110,7 +110,7 @@ fn admit(
     id: CollectionId,
     name: &str,
     body: &Map<String, Value>,
-    (merged, facts, names, taken): (&CnfConfig, &CnfFacts, &mut NameSpaces, &mut BTreeSet<String>),
+    (merged, facts, names, taken): (&CnfConfig, &DeviceFacts, &mut NameSpaces, &mut BTreeSet<String>),
 ) -> Result<Map<String, Value>, CheckFailure> {
     if !taken.insert(name.to_owned()) {
         return Err(CheckFailure::new(409, "the name is twice in the collection"));

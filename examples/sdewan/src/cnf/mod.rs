@@ -32,7 +32,7 @@ mod v2;
 
 pub use certificate::{CnfAuthority, CnfCertificate, pod_dns_name};
 pub use connectivity::Connectivity;
-pub use facts::{CnfFacts, NicFact};
+pub use facts::{DeviceFacts, NicFact};
 pub use limits::CnfLimits;
 pub use listener::CnfListener;
 pub use log::{CnfCounts, CnfLog, CnfLogEntry};

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::config::ConfigObject;
-use super::facts::CnfFacts;
+use super::facts::DeviceFacts;
 use crate::model::CollectionId;
 
 /// Returns an object as v1 answers it.
-pub(super) fn present(id: CollectionId, object: &ConfigObject, facts: &CnfFacts) -> Map<String, Value> {
+pub(super) fn present(id: CollectionId, object: &ConfigObject, facts: &DeviceFacts) -> Map<String, Value> {
     let mut map = object.to_map();
     match id {
         CollectionId::Policies => {
@@ -34,7 +34,7 @@ pub(super) fn present(id: CollectionId, object: &ConfigObject, facts: &CnfFacts)
     map
 }
 
-fn insert_nic(map: &mut Map<String, Value>, nic: Option<&str>, computed: &str, facts: &CnfFacts) {
+fn insert_nic(map: &mut Map<String, Value>, nic: Option<&str>, computed: &str, facts: &DeviceFacts) {
     if let Some(nic) = nic.and_then(|nic| facts.resolve(nic)) {
         map.insert(computed.into(), nic.into());
     }

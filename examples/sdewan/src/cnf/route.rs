@@ -42,7 +42,7 @@ pub enum CnfRoute {
     Unknown,
 }
 
-/// The classes of v1, whose index pages name the API.
+/// The classes of v1 with an index page.
 const INDEXED: [&str; 7] = ["mwan3", "firewall", "ipsec", "route", "rule", "nat", "service"];
 /// All services, in the order of the original.
 pub(super) const SERVICES: [Service; 3] = [Service::Mwan3, Service::Firewall, Service::Ipsec];

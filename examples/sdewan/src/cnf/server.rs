@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use machinery::sync::{Mutex, Swap};
 use machinery::tokio::time::Instant;
 
-use super::facts::CnfFacts;
+use super::facts::DeviceFacts;
 use super::limits::CnfLimits;
 use super::log::{CnfCounts, CnfLog};
 use super::login::{Logins, forbidden};
@@ -25,13 +25,13 @@ use crate::model::Service;
 pub struct CnfServer {
     pub(super) logins: Logins,
     pub(super) limits: CnfLimits,
-    pub(super) facts: Swap<CnfFacts>,
+    pub(super) facts: Swap<DeviceFacts>,
     /// The committed state, for readers.
     pub(super) state: Swap<CnfState>,
     /// Held by the one writer.
     pub(super) store: machinery::tokio::sync::Mutex<ConfigStore>,
     pub(super) apply: Arc<dyn Apply>,
-    /// The services whose collections have changed over v1 since their restart.
+    /// The services with v1 changes of their collections since their restart.
     pub(super) pending: Mutex<BTreeSet<Service>>,
     pub(super) log: CnfLog,
     has_v2: AtomicBool,
@@ -42,7 +42,7 @@ pub struct CnfSettings {
     /// The password of the account.
     pub password: PasswordSource,
     /// The facts of the device.
-    pub facts: CnfFacts,
+    pub facts: DeviceFacts,
     /// The directory of the state; `None` forgets it at the end, as a pod does.
     pub state: Option<std::path::PathBuf>,
     /// The data path.
@@ -96,7 +96,7 @@ impl CnfServer {
     }
 
     /// Replaces the facts of the device.
-    pub fn set_facts(&self, facts: CnfFacts) {
+    pub fn set_facts(&self, facts: DeviceFacts) {
         self.facts.swap(Arc::new(facts));
     }
 

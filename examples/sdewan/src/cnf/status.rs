@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::config::CnfConfig;
-use super::facts::CnfFacts;
+use super::facts::DeviceFacts;
 use super::request::{CnfAnswer, CnfRequest};
 use super::server::CnfServer;
 use crate::model::CollectionId;
@@ -40,7 +40,7 @@ pub(super) fn module(cnf: &CnfServer, name: &str, request: &CnfRequest) -> CnfAn
     CnfAnswer::object(StatusCode::OK, &json!({ "name": name, "status": of(name, &state.config, &facts) }))
 }
 
-fn of(module: &str, config: &CnfConfig, facts: &CnfFacts) -> Value {
+fn of(module: &str, config: &CnfConfig, facts: &DeviceFacts) -> Value {
     match module {
         "ipsec" => ipsec(config, facts),
         "interface" => facts.nics.iter().map(interface).collect(),
@@ -54,7 +54,7 @@ fn of(module: &str, config: &CnfConfig, facts: &CnfFacts) -> Value {
 }
 
 /// Configured connections, and whether as many are up or being established.
-fn ipsec(config: &CnfConfig, facts: &CnfFacts) -> Value {
+fn ipsec(config: &CnfConfig, facts: &DeviceFacts) -> Value {
     let mut details = Vec::new();
     let mut is_complete = true;
     for remote in config.list(CollectionId::Remotes) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::commit::Change;
+use super::commit::PendingChange;
 use super::config::{CheckFailure, CnfConfig, ConfigObject, ConfigView, NameSpaces, check_object, is_used};
 use super::present::present;
 use super::request::{CnfAnswer, CnfRequest};
@@ -81,7 +81,7 @@ async fn replace(
 /// Puts an object in its place, or behind all others.
 async fn write(
     cnf: &CnfServer,
-    change: Change<'_>,
+    change: PendingChange<'_>,
     id: CollectionId,
     (name, fields): (&str, Map<String, Value>),
     status: StatusCode,
@@ -132,7 +132,7 @@ impl CnfServer {
     /// restart, as in the original; others apply at once.
     async fn commit_v1(
         &self,
-        change: Change<'_>,
+        change: PendingChange<'_>,
         id: CollectionId,
         after: CnfState,
     ) -> Result<(), CnfAnswer> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use machinery::ShutdownSignals;
 use machinery::tokio_util::sync::CancellationToken;
 
-use crate::cnf::{CnfFacts, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, PasswordSource};
+use crate::cnf::{CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, DeviceFacts, PasswordSource};
 use crate::drive::MemoryDataPath;
 
 /// Serve the REST API of a CNF
@@ -50,7 +50,7 @@ pub(super) async fn run(arguments: CnfArguments) -> machinery::Result<ExitCode> 
         )
     })?;
     let facts = match &arguments.facts {
-        None => CnfFacts::of_nics(arguments.nics),
+        None => DeviceFacts::of_nics(arguments.nics),
         Some(path) => {
             let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
             let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;

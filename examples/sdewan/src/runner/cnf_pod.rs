@@ -19,13 +19,13 @@ use super::pod_spec::{ReadinessProbe, networks, rest_port};
 use super::pod_status::status_time;
 use super::probe::{ProbeResults, probe_once};
 use crate::cnf::{
-    CnfAuthority, CnfFacts, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, Connectivity,
+    CnfAuthority, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, Connectivity, DeviceFacts,
     PasswordSource, pod_dns_name,
 };
 use crate::drive::MemoryDataPath;
 
 /// A running CNF. It is killed when this is dropped.
-pub(super) struct CnfPod {
+pub(super) struct RunningCnf {
     /// The UID of the pod.
     pub(super) uid: String,
     /// The number of starts before this one.
@@ -111,7 +111,7 @@ fn value(secret: &Secret, key: &str) -> Option<Vec<u8>> {
     secret.data.as_ref()?.get(key).map(|value| value.0.clone())
 }
 
-impl CnfPod {
+impl RunningCnf {
     /// Starts the CNF of a pod, empty and with a new address. Its tasks are those of `tasks`, and
     /// end with it or with `stopping`. `notify` is called when its readiness changes.
     pub(super) async fn start(
@@ -137,7 +137,7 @@ impl CnfPod {
         let (source, password) = PasswordSource::shared(&secrets.password);
         let server = CnfServer::open(CnfSettings {
             password: source,
-            facts: CnfFacts { nics, ..CnfFacts::default() },
+            facts: DeviceFacts { nics, ..DeviceFacts::default() },
             state: None,
             apply: Arc::new(MemoryDataPath::default()),
             limits: CnfLimits { drain: Duration::ZERO, ..CnfLimits::default() },

@@ -117,7 +117,7 @@ impl Reconcile<ObjectKey> for Deployments {
     }
 }
 
-/// Returns the objects of a namespace whose controlling owner has one of these UIDs.
+/// Returns the objects of a namespace that are controlled by an owner with one of these UIDs.
 fn owned<K: machinery::ObjectType>(
     objects: &Objects<K>,
     of: &ObjectKey,

@@ -14,7 +14,7 @@ use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::addresses::PodAddresses;
-use super::cnf_pod::{CnfPod, NotStarted, PodSecrets};
+use super::cnf_pod::{NotStarted, PodSecrets, RunningCnf};
 use super::plan::{is_terminating, is_unscheduled};
 use super::pod_spec::{WantedState, secret_names, wanted_state};
 use super::pod_status::{CnfPhase, next_restart, pod_status, status_time};
@@ -33,7 +33,7 @@ struct Shared {
     secrets: Objects<Secret>,
     addresses: PodAddresses,
     offers_v2: bool,
-    running: Mutex<BTreeMap<ObjectKey, CnfPod>>,
+    running: Mutex<BTreeMap<ObjectKey, RunningCnf>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
     controller: OnceLock<Controller<ObjectKey, ObjectKey>>,
@@ -137,7 +137,12 @@ impl Kubelet {
         CnfPhase::Running { ip, since, restarts: cnf.restarts, is_ready: cnf.is_ready() }
     }
 
-    async fn start(&self, key: &ObjectKey, pod: &Pod, secrets: &PodSecrets) -> Result<CnfPod, NotStarted> {
+    async fn start(
+        &self,
+        key: &ObjectKey,
+        pod: &Pod,
+        secrets: &PodSecrets,
+    ) -> Result<RunningCnf, NotStarted> {
         let Shared { addresses, tasks, stopping, .. } = &*self.0;
         // Not the kubelet itself: its tasks would keep it.
         let (owner, changed) = (Arc::downgrade(&self.0), key.clone());
@@ -147,7 +152,7 @@ impl Kubelet {
             owner.tasks.spawn(async move { controller.request(changed, &"its readiness changed").await });
         };
         let cnf =
-            CnfPod::start(pod, next_restart(pod), secrets, addresses, (tasks, stopping), notify).await?;
+            RunningCnf::start(pod, next_restart(pod), secrets, addresses, (tasks, stopping), notify).await?;
         cnf.server.offer_v2(self.0.offers_v2);
         Ok(cnf)
     }

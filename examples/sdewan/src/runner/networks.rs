@@ -17,14 +17,14 @@ pub const POD_NIC: &str = "eth0";
 pub struct NetworksError(String);
 
 #[derive(Deserialize)]
-struct Networks {
+struct NetworksAnnotation {
     #[serde(default)]
-    interface: Vec<Interface>,
+    interface: Vec<AnnotatedInterface>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Interface {
+struct AnnotatedInterface {
     interface: String,
     #[serde(default)]
     ip_address: Option<String>,
@@ -36,13 +36,13 @@ struct Interface {
 /// # Errors
 /// The annotation is not JSON of its form, or names a NIC twice.
 pub fn pod_nics(annotation: Option<&str>, address: IpAddr) -> Result<Vec<NicFact>, NetworksError> {
-    let networks: Networks = match annotation {
+    let networks: NetworksAnnotation = match annotation {
         Some(text) => serde_json::from_str(text).map_err(|error| NetworksError(error.to_string()))?,
-        None => Networks { interface: Vec::new() },
+        None => NetworksAnnotation { interface: Vec::new() },
     };
     let nic = |name: &str, addresses| NicFact { name: name.into(), addresses, ..NicFact::default() };
     let mut nics = vec![nic(POD_NIC, vec![address])];
-    for Interface { interface, ip_address } in networks.interface {
+    for AnnotatedInterface { interface, ip_address } in networks.interface {
         if nics.iter().any(|nic| nic.name == interface) {
             return Err(NetworksError(format!("the NIC {interface} is there twice")));
         }

@@ -49,7 +49,7 @@ impl ProbeResults {
     }
 }
 
-/// Probes a CNF once. One that is not connected fails as one whose packets are lost.
+/// Probes a CNF once. One that is not connected fails as after a loss of all packets.
 pub(super) async fn probe_once(probe: &ReadinessProbe, address: IpAddr, connectivity: &Connectivity) -> bool {
     let probed = async {
         connectivity.connected().await;

@@ -55,14 +55,14 @@ impl Lab {
     }
 
     /// Waits until the pods are as a condition requires.
-    async fn until(&self, what: &str, mut condition: impl FnMut(&[PodRow]) -> bool) -> Vec<PodRow> {
+    async fn until(&self, aim: &str, mut condition: impl FnMut(&[PodRow]) -> bool) -> Vec<PodRow> {
         let began = Instant::now();
         loop {
             let rows = self.rows();
             if condition(&rows) {
                 return rows;
             }
-            assert!(began.elapsed() < PATIENCE, "{what}: {rows:?}");
+            assert!(began.elapsed() < PATIENCE, "{aim}: {rows:?}");
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -72,7 +72,7 @@ impl Lab {
         self.until("all are ready", all).await
     }
 
-    async fn deployment(&self, what: &str, condition: impl Fn(&Deployment) -> bool) -> Arc<Deployment> {
+    async fn deployment(&self, aim: &str, condition: impl Fn(&Deployment) -> bool) -> Arc<Deployment> {
         let key: ObjectKey = "default/cnf-1".parse().unwrap();
         let began = Instant::now();
         loop {
@@ -80,7 +80,7 @@ impl Lab {
             if let Some(found) = found {
                 return found;
             }
-            assert!(began.elapsed() < PATIENCE, "{what}: {:?}", self.deployments.get(&key));
+            assert!(began.elapsed() < PATIENCE, "{aim}: {:?}", self.deployments.get(&key));
             sleep(Duration::from_millis(20)).await;
         }
     }

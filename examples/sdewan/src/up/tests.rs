@@ -76,7 +76,7 @@ async fn the_samples_come_into_sync_over_v1() {
 async fn a_stopped_pod_comes_back_and_gets_all_rules() {
     let up = cluster(true).await;
     up.make_samples(2).await.unwrap();
-    up.settled((2, 15), PATIENCE, |_, _| {}).await.unwrap();
+    up.settled((2, 18), PATIENCE, |_, _| {}).await.unwrap();
     let pods = up.pod_rows();
     let server = up.plane().server().unwrap();
     let patch = |body: Value| machinery::objects::Patch {
@@ -110,7 +110,7 @@ async fn a_stopped_pod_comes_back_and_gets_all_rules() {
     assert_eq!(other.counts().writes, writes, "the other pod was written to while the CNF was not ready");
     let started = patch(json!({"metadata": {"annotations": {"sdewan/state": null}}}));
     up.pods.patch(&key, &started, &none).await.unwrap();
-    up.settled((2, 15), PATIENCE, |_, _| {}).await.unwrap();
+    up.settled((2, 18), PATIENCE, |_, _| {}).await.unwrap();
     for (pod, _, cnf) in up.runner().kubelet().cnfs() {
         let state = cnf.state();
         let rules = state.config.list(CollectionId::Mwan3Rules);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use crate::cnf::facts::CnfFacts;
+use crate::cnf::facts::DeviceFacts;
 use crate::model::{Check, CollectionId, Field, KINDS, Reference, Shape};
 
 /// The reason why an object is refused.
@@ -40,7 +40,7 @@ pub struct ConfigView<'a> {
     /// Returns whether an object exists.
     pub has_object: &'a dyn Fn(CollectionId, &str) -> bool,
     /// The NICs.
-    pub facts: &'a CnfFacts,
+    pub facts: &'a DeviceFacts,
 }
 
 /// Checks an object and returns its normalized fields, without the name.
@@ -200,7 +200,7 @@ fn check_rules(collection: CollectionId, object: &Map<String, Value>) -> Result<
 fn check_nics(
     collection: CollectionId,
     object: &Map<String, Value>,
-    facts: &CnfFacts,
+    facts: &DeviceFacts,
 ) -> Result<(), CheckFailure> {
     let text = |field: &str| object.get(field).and_then(Value::as_str);
     if collection == CollectionId::Nats {

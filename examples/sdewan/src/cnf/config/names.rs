@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::cnf::facts::CnfFacts;
+use crate::cnf::facts::DeviceFacts;
 use crate::model::CollectionId;
 
 use super::CnfConfig;
@@ -16,14 +16,14 @@ pub struct NameSpaces(BTreeSet<(&'static str, String)>);
 impl NameSpaces {
     /// Returns the names of the NICs, which are sections beside policies and rules.
     #[must_use]
-    pub fn of_nics(facts: &CnfFacts) -> Self {
+    pub fn of_nics(facts: &DeviceFacts) -> Self {
         let space = CollectionId::Policies.row().name_space;
         Self(facts.nics.iter().map(|nic| (space, nic.name.clone())).collect())
     }
 
     /// Returns the names that the objects of a configuration use, but for one.
     #[must_use]
-    pub fn without(config: &CnfConfig, facts: &CnfFacts, except: (CollectionId, &str)) -> Self {
+    pub fn without(config: &CnfConfig, facts: &DeviceFacts, except: (CollectionId, &str)) -> Self {
         let mut names = Self::of_nics(facts);
         for (collection, object) in config.iter() {
             if (collection, &*object.name) != except {

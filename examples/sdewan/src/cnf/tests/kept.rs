@@ -56,7 +56,7 @@ async fn an_unreadable_file_is_an_error_with_the_remedy() {
         std::fs::write(directory.path().join("config.json"), text).unwrap();
         let settings = CnfSettings {
             password: PasswordSource::shared("x").0,
-            facts: CnfFacts::default(),
+            facts: DeviceFacts::default(),
             state: Some(directory.path().to_owned()),
             apply: Arc::new(MemoryDataPath::default()),
             limits: CnfLimits::default(),

@@ -32,7 +32,7 @@ impl TestCnf {
 
     async fn with(state: Option<std::path::PathBuf>, limits: CnfLimits) -> Self {
         let path = Arc::new(MemoryDataPath::default());
-        let facts = CnfFacts {
+        let facts = DeviceFacts {
             nics: vec![
                 NicFact {
                     name: "net0".into(),
@@ -41,7 +41,7 @@ impl TestCnf {
                 },
                 NicFact { name: "net1".into(), ..NicFact::default() },
             ],
-            ..CnfFacts::default()
+            ..DeviceFacts::default()
         };
         let settings = CnfSettings {
             password: PasswordSource::shared("secret").0,

@@ -95,7 +95,7 @@ async fn recorded_requests_have_the_answers_of_the_original() {
     let mut unexplained = Vec::new();
     for scenario in &recording.scenarios {
         let cnf = TestCnf::new().await;
-        cnf.server.set_facts(CnfFacts::of_nics(&recording.nics));
+        cnf.server.set_facts(DeviceFacts::of_nics(&recording.nics));
         let mut is_same = true;
         for recorded in &scenario.requests {
             if !is_same {

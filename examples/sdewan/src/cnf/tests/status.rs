@@ -36,7 +36,7 @@ async fn the_status_reports_facts_and_configured_connections() {
     let ipsec = cnf.send(Method::GET, "v1/status/ipsec", "").await.json();
     assert_eq!(ipsec["status"]["InitConnection"], "fail");
     assert_eq!(ipsec["status"]["details"][0]["connection"], "hub-c");
-    let mut facts = CnfFacts::of_nics(["net0"]);
+    let mut facts = DeviceFacts::of_nics(["net0"]);
     facts.up.insert("hub-c".into());
     facts.modules.insert("arp".into(), json!([{"ip": "10.0.0.9", "mac": "aa:bb:cc:dd:ee:ff"}]));
     cnf.server.set_facts(facts);

@@ -12,7 +12,7 @@ use machinery::tokio_util::task::TaskTracker;
 use super::*;
 use crate::drive::rest::{CnfAccess, CnfSession, RestCall, RestError, RestLimits};
 
-struct Served {
+struct ServedCnf {
     address: SocketAddr,
     connectivity: Connectivity,
     authority: String,
@@ -20,7 +20,7 @@ struct Served {
     tasks: TaskTracker,
 }
 
-impl Served {
+impl ServedCnf {
     async fn start(cnf: &TestCnf, hosts: &[&str]) -> Self {
         let authority = CnfAuthority::new().unwrap();
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
@@ -59,16 +59,16 @@ fn short(call: Duration) -> RestLimits {
 async fn a_client_verifies_the_name_or_the_address() {
     let cnf = TestCnf::new().await;
     for hosts in [["127-0-0-1.default.pod.cluster.local"], ["127.0.0.1"]] {
-        let served = Served::start(&cnf, &hosts).await;
+        let served = ServedCnf::start(&cnf, &hosts).await;
         assert_eq!(
             served.session(RestLimits::default()).call(&services()).await.unwrap().status,
             StatusCode::OK
         );
     }
-    let other = Served::start(&cnf, &["127-0-0-2.default.pod.cluster.local"]).await;
+    let other = ServedCnf::start(&cnf, &["127-0-0-2.default.pod.cluster.local"]).await;
     let error = other.session(RestLimits::default()).call(&services()).await.unwrap_err();
     assert!(matches!(error, RestError::Certificate(_)), "{error:?}");
-    let mut stranger = Served::start(&cnf, &["127.0.0.1"]).await;
+    let mut stranger = ServedCnf::start(&cnf, &["127.0.0.1"]).await;
     stranger.authority = CnfAuthority::new().unwrap().certificate().to_owned();
     let error = stranger.session(RestLimits::default()).call(&services()).await.unwrap_err();
     assert!(matches!(error, RestError::Certificate(_)), "{error:?}");
@@ -77,7 +77,7 @@ async fn a_client_verifies_the_name_or_the_address() {
 #[machinery::tokio::test]
 async fn a_disconnected_cnf_neither_answers_nor_acts_and_keeps_its_state() {
     let cnf = TestCnf::new().await;
-    let served = Served::start(&cnf, &["127.0.0.1"]).await;
+    let served = ServedCnf::start(&cnf, &["127.0.0.1"]).await;
     let session = served.session(short(Duration::from_millis(300)));
     session.call(&services()).await.unwrap();
     served.connectivity.set(false);
@@ -97,7 +97,7 @@ async fn a_disconnected_cnf_neither_answers_nor_acts_and_keeps_its_state() {
 #[machinery::tokio::test]
 async fn a_body_beyond_the_limit_is_413() {
     let cnf = TestCnf::with(None, CnfLimits { body_bytes: 100, ..CnfLimits::default() }).await;
-    let served = Served::start(&cnf, &["127.0.0.1"]).await;
+    let served = ServedCnf::start(&cnf, &["127.0.0.1"]).await;
     let session = served.session(RestLimits::default());
     session.call(&services()).await.unwrap();
     let mut call = RestCall::new(Method::POST, "/sdewan/mwan3/v1/rules");
@@ -112,7 +112,7 @@ async fn a_body_beyond_the_limit_is_413() {
 async fn a_client_without_tls_and_a_silent_one_are_cut_off() {
     let limits = CnfLimits { receive: Duration::from_millis(200), ..CnfLimits::default() };
     let cnf = TestCnf::with(None, limits).await;
-    let served = Served::start(&cnf, &["127.0.0.1"]).await;
+    let served = ServedCnf::start(&cnf, &["127.0.0.1"]).await;
     for text in ["", "GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = TcpStream::connect(served.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_client_without_tls_and_a_silent_one_are_cut_off() {
 #[machinery::tokio::test]
 async fn a_stop_ends_the_socket_and_its_connections() {
     let cnf = TestCnf::new().await;
-    let served = Served::start(&cnf, &["127.0.0.1"]).await;
+    let served = ServedCnf::start(&cnf, &["127.0.0.1"]).await;
     let session = served.session(RestLimits::default());
     session.call(&services()).await.unwrap();
     let began = Instant::now();

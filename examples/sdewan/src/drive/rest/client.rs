@@ -84,7 +84,7 @@ impl RestCnf {
         }
     }
 
-    /// Calls a path whose answer is a message of success.
+    /// Calls a path that answers with a message of success.
     async fn send(&self, call: RestCall) -> Result<(), CnfError> {
         let (method, path) = (call.method.clone(), call.path.clone());
         let answer = self.call(call).await?;

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::cnf::ConfigRefusals;
 use crate::drive::{CnfError, CnfErrorClass};
 
-/// A call that failed, or whose answer cannot be used. No text has a secret.
+/// A call that failed, or that had an unusable answer. No text has a secret.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RestError {
     /// The account or the authority of the CNF cannot be used.

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Returns the configuration for connections to a pod with this address, whose certificates may
+/// Returns the configuration for connections to a pod with this address. Its certificates may
 /// name the address instead of the DNS name.
 pub(super) fn client_config(
     authority: &str,

@@ -6,7 +6,7 @@ use machinery::tokio_util::sync::{CancellationToken, DropGuard};
 use serde_json::json;
 
 use crate::cnf::{
-    CnfAuthority, CnfFacts, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, PasswordSource,
+    CnfAuthority, CnfLimits, CnfListener, CnfServer, CnfSettings, CnfTls, DeviceFacts, PasswordSource,
 };
 use crate::drive::rest::RestConnector;
 use crate::drive::{
@@ -26,7 +26,7 @@ async fn serve() -> Served {
     let (source, password) = PasswordSource::shared("a&b=c%d+é");
     let settings = CnfSettings {
         password: source,
-        facts: CnfFacts::of_nics(["net0", "net1"]),
+        facts: DeviceFacts::of_nics(["net0", "net1"]),
         state: None,
         apply: Arc::new(MemoryDataPath::default()),
         limits: CnfLimits::default(),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[derive(Clone, Debug)]
-enum Change {
+enum DeploymentChange {
     Scale(i32),
     Roll(u8),
     Unready(usize),
@@ -12,15 +12,15 @@ enum Change {
     Step,
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = DeploymentChange> {
     prop_oneof![
-        (0..5).prop_map(Change::Scale),
-        (0_u8..3).prop_map(Change::Roll),
-        (0_usize..6).prop_map(Change::Unready),
-        (0_usize..6).prop_map(Change::Ready),
-        (0_usize..6).prop_map(Change::Kill),
-        Just(Change::Step),
-        Just(Change::Step),
+        (0..5).prop_map(DeploymentChange::Scale),
+        (0_u8..3).prop_map(DeploymentChange::Roll),
+        (0_usize..6).prop_map(DeploymentChange::Unready),
+        (0_usize..6).prop_map(DeploymentChange::Ready),
+        (0_usize..6).prop_map(DeploymentChange::Kill),
+        Just(DeploymentChange::Step),
+        Just(DeploymentChange::Step),
     ]
 }
 
@@ -34,12 +34,12 @@ proptest! {
         cluster.roll(&image);
         for change in changes {
             match change {
-                Change::Scale(to) => { replicas = to; cluster.scale(to); }
-                Change::Roll(to) => { image = format!("v{to}"); cluster.roll(&image); }
-                Change::Unready(number) => cluster.set_ready(number, false),
-                Change::Ready(number) => cluster.set_ready(number, true),
-                Change::Kill(number) => if number < cluster.pods.len() { cluster.pods.remove(number); },
-                Change::Step => { cluster.step(); }
+                DeploymentChange::Scale(to) => { replicas = to; cluster.scale(to); }
+                DeploymentChange::Roll(to) => { image = format!("v{to}"); cluster.roll(&image); }
+                DeploymentChange::Unready(number) => cluster.set_ready(number, false),
+                DeploymentChange::Ready(number) => cluster.set_ready(number, true),
+                DeploymentChange::Kill(number) => if number < cluster.pods.len() { cluster.pods.remove(number); },
+                DeploymentChange::Step => { cluster.step(); }
             }
         }
         cluster.settle();

@@ -1,4 +1,4 @@
-//! The plan, on a cluster in memory whose steps are executed as they come.
+//! The plan, on a cluster in memory that executes its steps.
 
 mod deployments;
 mod histories;
