@@ -31,8 +31,8 @@ pub(super) struct CnfMemory {
     pub(super) pods: BTreeMap<String, PodConnection>,
     /// The names that were written over v1, as recorded; `None` before they are read.
     pub(super) written: Option<WrittenNames>,
-    /// Interests in the Secrets that the CNF uses.
-    pub(super) secrets: BTreeMap<String, SecretInterest>,
+    /// The interest in the Secrets of the namespace, if the CNF uses any.
+    pub(super) secrets: Option<SecretInterest>,
 }
 
 impl Memory {

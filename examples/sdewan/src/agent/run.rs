@@ -93,16 +93,15 @@ impl CnfRun<'_> {
     async fn use_secrets(&self, memory: &mut CnfMemory) {
         let names = &self.facts.secrets;
         self.context.memory.uses_secrets(self.cnf, names);
-        memory.secrets.retain(|name, _| names.contains(name));
-        for name in names {
-            if !memory.secrets.contains_key(name)
-                && let Ok(interest) = self.context.sources.secrets.acquire(name.clone())
-            {
-                memory.secrets.insert(name.clone(), interest);
-            }
+        if names.is_empty() {
+            memory.secrets = None;
+            return;
         }
-        let known = join_all(memory.secrets.values().map(|interest| interest.synced()));
-        if timeout(self.context.settings.call_time, known).await.is_err() {
+        if memory.secrets.is_none() {
+            memory.secrets = self.context.sources.secrets.acquire(self.cnf.namespace.clone()).ok();
+        }
+        let Some(interest) = &memory.secrets else { return };
+        if !matches!(timeout(self.context.settings.call_time, interest.synced()).await, Ok(Ok(()))) {
             tracing::warn!(cnf = %self.cnf, "the Secrets of a CNF are not known yet");
         }
     }

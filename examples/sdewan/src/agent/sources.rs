@@ -6,7 +6,7 @@ use machinery::informers::{Index, Interest, KeyedInformers, Lookup};
 use machinery::k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use machinery::k8s_openapi::api::core::v1::{Pod, Secret};
 use machinery::kube_core::ObjectMeta;
-use machinery::objects::{Event, InterestBy, ObjectKey, Writer};
+use machinery::objects::{Event, InterestBy, NAMESPACE, ObjectKey, Writer};
 use machinery::{Objects, Plane, PlaneController, RuntimeKind};
 
 use super::memory::Memory;
@@ -27,7 +27,7 @@ pub(super) struct Sources {
     pub(super) secrets: KeyedInformers<String, Secret>,
 }
 
-/// An interest in the Secrets of a name.
+/// An interest in the Secrets of a namespace.
 pub(super) type SecretInterest = Interest<String, Secret>;
 
 /// The objects of one kind in one group.
@@ -57,9 +57,11 @@ impl Sources {
         })?;
         let (pods, pods_of) =
             plane.objects_with::<Pod, _>(|informer| informer.index(|one: &Pod| owner_of(&one.metadata)))?;
-        let by_name = InterestBy::Field("metadata.name".into());
-        let secrets =
-            plane.keyed_informers::<Secret, String>(by_name, |secret| secret.metadata.name.clone())?.build();
+        // By namespace: one watch for those of all CNFs in it, and none for other namespaces.
+        let by_namespace = InterestBy::Field(NAMESPACE.into());
+        let secrets = plane
+            .keyed_informers::<Secret, String>(by_namespace, |secret| secret.metadata.namespace.clone())?
+            .build();
         plane.run_keyed("secrets of sdewan", &secrets)?;
         let kinds = kinds.into();
         Ok(Self { kinds, deployments, deployments_of, sets, sets_of, pods, pods_of, secrets })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::names::NETWORKS_ANNOTATION;
 
@@ -36,7 +37,10 @@ impl Networks {
             let error = format!("the CNF has no annotation {NETWORKS_ANNOTATION}");
             return Self { nics: BTreeMap::new(), error: Some(error) };
         };
-        match serde_json::from_str::<Annotation>(text) {
+        // By way of an object: a list would do for a struct.
+        let read = serde_json::from_str::<serde_json::Map<String, Value>>(text)
+            .and_then(|object| serde_json::from_value::<Annotation>(Value::Object(object)));
+        match read {
             Ok(annotation) => {
                 let named = annotation.interface.into_iter().filter(|one| !one.interface.is_empty());
                 Self { nics: named.map(|one| (one.name, one.interface)).collect(), error: None }

@@ -222,6 +222,6 @@ mod tests {
     fn doubled_objects_are_made_once() {
         let p = [policy("p")];
         let found = [rule("a", "p"), rule("b", "p"), rule("a", "p")];
-        assert_eq!(plan((&p, &found), (&p, &[rule("a", "p"), rule("b", "p")])), ["-b", "-a", "+a", "+b"]);
+        assert_eq!(plan((&p, &found), (&p, &[rule("a", "p"), rule("b", "p")])), ["-a", "-b", "+a", "+b"]);
     }
 }

@@ -232,6 +232,17 @@ impl World {
         for pod in PODS {
             self.lab.cnf(pod).await.heal();
         }
+        // A policy in use stays until its rules go.
+        self.lab.pass(1).await;
+        for name in RULES {
+            let used =
+                self.lab.get("Mwan3Rule", name).map(|rule| rule.spec["policy"].as_str().unwrap().to_owned());
+            let is_leaving =
+                |policy: String| self.lab.get("Mwan3Policy", &policy).is_some_and(|one| one.is_deleting());
+            if used.is_some_and(is_leaving) && self.lab.exists("Mwan3Rule", name).await {
+                self.lab.delete("Mwan3Rule", name).await;
+            }
+        }
         let expected = async || self.expected().await;
         let end = Instant::now() + Duration::from_secs(1800);
         loop {
