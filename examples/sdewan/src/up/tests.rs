@@ -8,7 +8,7 @@ use crate::model::CollectionId;
 use crate::runner::PodAddresses;
 
 /// Ten times the time that it may take.
-const PATIENCE: Duration = Duration::from_secs(200);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 async fn cluster(offers_v2: bool) -> LocalCluster {
     let runner = RunnerSettings { offers_v2, addresses: PodAddresses::default() };
