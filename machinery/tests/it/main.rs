@@ -5,16 +5,19 @@
 mod components;
 mod crash_points;
 mod crashes;
+mod definitions;
 mod differential;
 mod examples;
 mod fences;
 mod hosts;
 mod invariants;
+mod kinds;
 mod led_controllers;
 mod logs;
 mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
+mod owned_fields;
 mod pages;
 mod paused_clock;
 mod planes;
