@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::request::{CnfAnswer, CnfRequest};
 use super::server::CnfServer;
 use super::state::LegacyService;
-use super::v1::body;
+use super::v1::{body, refused};
 use crate::model::Check;
 
 /// Answers a request to the legacy services, or to one of them.
@@ -32,7 +32,7 @@ pub(super) async fn answer(cnf: &CnfServer, name: Option<&str>, request: &CnfReq
 }
 
 async fn create(cnf: &CnfServer, request: &CnfRequest) -> Result<CnfAnswer, CnfAnswer> {
-    let body = body(request)?;
+    let body = body(request).map_err(refused)?;
     let (port, dport) = (text(&body, "port"), text(&body, "dport"));
     let is_port = |port: &str| {
         let number = port.parse::<u32>().ok();

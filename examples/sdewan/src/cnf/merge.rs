@@ -24,7 +24,7 @@ pub(super) fn merge(
 ) -> Result<CnfConfig, Vec<RefusedObject>> {
     let owner: Arc<str> = document.owner.into();
     let mut refused = Vec::new();
-    let mut wanted = BTreeMap::<CollectionId, Vec<(String, Map<String, Value>)>>::new();
+    let mut wanted = WantedObjects::new();
     for (path, entries) in document.collections {
         let Some(id) = CollectionId::of_path(&path) else {
             for entry in entries {
@@ -87,13 +87,12 @@ pub(super) fn merge(
     if refused.is_empty() { Ok(merged) } else { Err(refused) }
 }
 
+/// The names and fields of the objects of a document.
+type WantedObjects = BTreeMap<CollectionId, Vec<(String, Map<String, Value>)>>;
+
 /// Returns the objects of others. Those without an owner are left out where the document has their
 /// name.
-fn foreign(
-    before: &CnfConfig,
-    owner: &Arc<str>,
-    wanted: &BTreeMap<CollectionId, Vec<(String, Map<String, Value>)>>,
-) -> CnfConfig {
+fn foreign(before: &CnfConfig, owner: &Arc<str>, wanted: &WantedObjects) -> CnfConfig {
     let mut foreign = CnfConfig::default();
     for id in CollectionId::all() {
         let wanted: BTreeSet<&str> = wanted.get(&id).into_iter().flatten().map(|(name, _)| &**name).collect();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::request::{CnfAnswer, CnfRequest};
 use super::route::SERVICES;
 use super::server::CnfServer;
-use super::v1::body;
+use super::v1::{body, refused};
 use crate::drive::ApplyScope;
 use crate::model::Service;
 
@@ -28,7 +28,7 @@ pub(super) async fn act(cnf: &CnfServer, service: Service, request: &CnfRequest)
     }
     let action = match body(request) {
         Ok(mut body) => body.remove("action"),
-        Err(refused) => return refused,
+        Err(failure) => return refused(failure),
     };
     let message = match &action {
         Some(Value::String(action)) if ACTIONS.contains(&action.trim()) => None,

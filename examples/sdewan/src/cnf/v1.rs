@@ -48,7 +48,7 @@ pub(super) async fn object(cnf: &CnfServer, id: CollectionId, name: &str, reques
 }
 
 async fn create(cnf: &CnfServer, id: CollectionId, request: &CnfRequest) -> Result<CnfAnswer, CnfAnswer> {
-    let body = body(request)?;
+    let body = body(request).map_err(refused)?;
     let name = match body.get("name") {
         Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
         _ => return Err(refused(CheckFailure::new(400, "Field[name] checked failed: required"))),
@@ -72,7 +72,7 @@ async fn replace(
     name: &str,
     request: &CnfRequest,
 ) -> Result<CnfAnswer, CnfAnswer> {
-    let body = body(request)?;
+    let body = body(request).map_err(refused)?;
     let change = cnf.begin().await;
     let fields = check(cnf, &change.before().config, id, name, &body).map_err(refused)?;
     write(cnf, change, id, (name, fields), StatusCode::OK).await
@@ -148,8 +148,8 @@ impl CnfServer {
 }
 
 /// Parses the body: an object.
-pub(super) fn body(request: &CnfRequest) -> Result<Map<String, Value>, CnfAnswer> {
-    let wrong = |why: &str| refused(CheckFailure::new(400, format!("Body parse error: {why}")));
+pub(super) fn body(request: &CnfRequest) -> Result<Map<String, Value>, CheckFailure> {
+    let wrong = |why: &str| CheckFailure::new(400, format!("Body parse error: {why}"));
     match serde_json::from_slice(&request.body) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(wrong("an object is expected")),

@@ -11,7 +11,7 @@ use super::merge::merge;
 use super::request::{CnfAnswer, CnfRequest};
 use super::server::CnfServer;
 use super::state::CnfState;
-use super::v1::body;
+use super::v1::{body, refused};
 use crate::drive::ApplyScope;
 use crate::model::{ConfigDocument, ConfigEntry, secret_mac};
 
@@ -75,11 +75,8 @@ fn document(state: &CnfState, key: Option<&[u8]>) -> ConfigDocument {
         let mut map = object.to_map();
         for field in id.fields().iter().filter(|field| field.is_secret) {
             let Some(name) = field.rest_name() else { continue };
-            match (map.remove(name), key) {
-                (Some(Value::String(secret)), Some(key)) => {
-                    map.insert(name.to_owned(), secret_mac(key, &secret).into());
-                }
-                _ => {}
+            if let (Some(Value::String(secret)), Some(key)) = (map.remove(name), key) {
+                map.insert(name.to_owned(), secret_mac(key, &secret).into());
             }
         }
         let owner = object.owner.as_deref().map(str::to_owned);
@@ -94,7 +91,7 @@ async fn replace(cnf: &CnfServer, request: &CnfRequest) -> Result<CnfAnswer, Cnf
         return Err(CnfAnswer::message(StatusCode::PRECONDITION_REQUIRED, text));
     };
     // Not at once: an array would be taken for a document.
-    let body = body(request)?;
+    let body = body(request).map_err(refused)?;
     if !body.get("collections").is_some_and(Value::is_object) {
         let text = "Field[collections] checked failed: required";
         return Err(CnfAnswer::message(StatusCode::BAD_REQUEST, text));

@@ -49,7 +49,7 @@ pub(super) struct PodSecrets {
 }
 
 enum CertificateSource {
-    Authority(CnfAuthority),
+    Authority(Box<CnfAuthority>),
     Issued { certificate: Vec<u8>, key: Vec<u8> },
 }
 
@@ -74,9 +74,9 @@ impl PodSecrets {
         let issuer = if let Some((certificate, key)) = pair("ca.crt", "ca.key") {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let authority = CnfAuthority::from_pem(&text(&certificate), &text(&key));
-            CertificateSource::Authority(authority.map_err(|error| {
+            CertificateSource::Authority(Box::new(authority.map_err(|error| {
                 waiting(format!("the authority in secret {name:?} cannot be used: {error}"))
-            })?)
+            })?))
         } else {
             let (certificate, key) = pair("tls.crt", "tls.key").ok_or_else(|| {
                 missing(&name, "ca.key (to issue certificates for pods), or tls.crt and tls.key")

@@ -94,7 +94,8 @@ impl Reconcile<ObjectKey> for Deployments {
         let Some(deployment) = self.deployments.get(key).filter(|one| is_ours(&one.metadata)) else {
             return Ok(Next::Done);
         };
-        let sets = owned(&self.sets, key, |set| &set.metadata, &[deployment.metadata.uid.clone()]);
+        let sets =
+            owned(&self.sets, key, |set| &set.metadata, std::slice::from_ref(&deployment.metadata.uid));
         let uids: Vec<_> = sets.iter().map(|set| set.metadata.uid.clone()).collect();
         let pods = owned(&self.pods, key, |pod| &pod.metadata, &uids);
         let nodes: Vec<_> = self.nodes.read().iter().map(|(_, node)| node.clone()).collect();
@@ -147,7 +148,7 @@ async fn delete<K: machinery::ObjectType>(
 ) -> Result<(), WriteError> {
     let only_if = Preconditions { uid: uid.and_then(Uid::new), ..Preconditions::default() };
     match objects.delete_if(&object.key(), &Deletion { only_if, ..Deletion::default() }).await {
-        Ok(_) | Err(WriteError::NotFound { .. }) => Ok(()),
+        Ok(_) | Err(WriteError::NotFound) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -119,8 +119,7 @@ impl Lab {
             },
             mac_key: b"key".as_slice().into(),
         };
-        let mut limits = RestLimits::default();
-        limits.call = Duration::from_millis(500);
+        let limits = RestLimits { call: Duration::from_millis(500), ..RestLimits::default() };
         RestConnector::new(limits).connect(&target).unwrap()
     }
 }

@@ -103,12 +103,11 @@ impl LocalCluster {
     /// Returns the rules of all kinds.
     #[must_use]
     pub fn rule_rows(&self) -> Vec<RuleRow> {
-        let rows = self.rules.iter().flat_map(|(kind, objects)| {
-            let objects: Vec<Arc<SdewanObject>> =
-                objects.read().iter().map(|(_, object)| object.clone()).collect();
-            objects.into_iter().map(|object| RuleRow::of(kind, &object))
-        });
-        rows.collect()
+        let mut rows = Vec::new();
+        for (kind, objects) in &self.rules {
+            rows.extend(objects.read().iter().map(|(_, object)| RuleRow::of(kind, object)));
+        }
+        rows
     }
 
     /// Waits until `pods` pods are ready and all of at least `rules` rules are in sync. Calls

@@ -55,8 +55,11 @@ impl Different<'_> {
     }
 }
 
+/// Returns whether a reason explains an answer.
+type Explains = fn(&Different<'_>) -> bool;
+
 /// The deliberate differences: a reason, and the answers that it explains.
-const DIFFERENCES: &[(&str, fn(&Different<'_>) -> bool)] = &[
+const DIFFERENCES: &[(&str, Explains)] = &[
     ("a missing reference is 428 in every field", |one| {
         one.codes() == (400, 428) && one.message() == one.original_message()
     }),

@@ -50,9 +50,7 @@ fn services() -> RestCall {
 }
 
 fn short(call: Duration) -> RestLimits {
-    let mut limits = RestLimits::default();
-    limits.call = call;
-    limits
+    RestLimits { call, ..RestLimits::default() }
 }
 
 #[machinery::tokio::test]

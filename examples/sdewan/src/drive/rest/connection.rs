@@ -13,6 +13,7 @@ use machinery::tokio::net::TcpStream;
 use machinery::tokio::sync::Semaphore;
 use machinery::tokio::task::JoinHandle;
 use machinery::tokio::time::{Instant, timeout, timeout_at};
+use machinery::tokio_util::task::TaskTracker;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
@@ -34,6 +35,7 @@ pub(super) struct PodConnections {
     tls: Arc<ClientConfig>,
     limits: RestLimits,
     places: Semaphore,
+    tasks: TaskTracker,
     idle: Mutex<Vec<(Instant, OpenConnection)>>,
 }
 
@@ -59,7 +61,7 @@ impl PodConnections {
         limits: RestLimits,
     ) -> Self {
         let places = Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS));
-        Self { address, name, tls, limits, places, idle: Mutex::default() }
+        Self { address, name, tls, limits, places, tasks: TaskTracker::new(), idle: Mutex::default() }
     }
 
     /// Sends a request and reads its answer. A request that was certainly not sent, because an idle
@@ -109,7 +111,7 @@ impl PodConnections {
             })?;
             let handshake = http1::handshake(TokioIo::new(tls)).await;
             let (sender, connection) = handshake.map_err(|error| RestError::Transport(error.to_string()))?;
-            let task = TaskOfConnection(machinery::tokio::spawn(async move { drop(connection.await) }));
+            let task = TaskOfConnection(self.tasks.spawn(async move { drop(connection.await) }));
             Ok(OpenConnection { sender, _task: task })
         };
         timeout(limit, opened).await.map_err(|_| RestError::Timeout(limit))?

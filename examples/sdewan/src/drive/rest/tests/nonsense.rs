@@ -9,6 +9,7 @@ use machinery::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use machinery::tokio::net::TcpListener;
 use machinery::tokio::time::{Instant, sleep};
 use machinery::tokio_util::sync::{CancellationToken, DropGuard};
+use machinery::tokio_util::task::TaskTracker;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -69,7 +70,7 @@ async fn nonsense(script: impl IntoIterator<Item = Answer>) -> Nonsense {
     let (script, requests) = (Arc::new(Mutex::new(script)), Arc::<Mutex<Vec<String>>>::default());
     let stopping = CancellationToken::new();
     let (answers, received, ended) = (script.clone(), requests.clone(), stopping.clone());
-    machinery::tokio::spawn(async move {
+    TaskTracker::new().spawn(async move {
         while let Some(Ok((stream, _))) = ended.run_until_cancelled(listener.accept()).await {
             let (acceptor, answers, received) = (acceptor.clone(), answers.clone(), received.clone());
             let serve = async move {
@@ -100,7 +101,7 @@ async fn nonsense(script: impl IntoIterator<Item = Answer>) -> Nonsense {
                 }
             };
             let ended = ended.clone();
-            machinery::tokio::spawn(async move { ended.run_until_cancelled(serve).await });
+            TaskTracker::new().spawn(async move { ended.run_until_cancelled(serve).await });
         }
     });
     let target = PodTarget {
@@ -122,8 +123,8 @@ async fn nonsense(script: impl IntoIterator<Item = Answer>) -> Nonsense {
 
 impl Nonsense {
     fn client(&self) -> Arc<dyn Cnf> {
-        let mut limits = RestLimits::default();
-        (limits.call, limits.answer_bytes) = (Duration::from_millis(400), 1 << 16);
+        let limits =
+            RestLimits { call: Duration::from_millis(400), answer_bytes: 1 << 16, ..RestLimits::default() };
         RestConnector::new(limits).connect(&self.target).unwrap()
     }
 }

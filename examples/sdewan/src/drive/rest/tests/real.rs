@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use machinery::tokio_util::sync::{CancellationToken, DropGuard};
+use machinery::tokio_util::task::TaskTracker;
 use serde_json::json;
 
 use crate::cnf::{
@@ -51,7 +52,7 @@ async fn serve() -> Served {
         mac_key: b"key".as_slice().into(),
     };
     let stopping = CancellationToken::new();
-    machinery::tokio::spawn(listener.run(server.clone(), stopping.clone()));
+    TaskTracker::new().spawn(listener.run(server.clone(), stopping.clone()));
     Served { server, target, password, _stops: stopping.drop_guard() }
 }
 
