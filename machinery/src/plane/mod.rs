@@ -9,6 +9,7 @@ mod controller;
 mod define;
 mod error;
 mod fenced;
+mod fights;
 mod handle;
 mod kinds;
 mod lease;
@@ -18,6 +19,7 @@ mod named;
 mod objects;
 mod predicates;
 mod recorder;
+mod reporting;
 mod runtime_kind;
 mod served;
 #[cfg(feature = "server")]
@@ -29,6 +31,7 @@ mod surroundings;
 mod tasks;
 mod transport;
 mod until;
+mod written_fields;
 
 pub use builder::PlaneBuilder;
 #[cfg(feature = "embedded")]

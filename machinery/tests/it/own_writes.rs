@@ -1,0 +1,168 @@
+//! Own writes, write fights and declared fields, on a plane.
+
+use crate::hosts::{Host, HostStatus, host, until};
+use machinery::apiserver::{ApiServer, Identity};
+use machinery::k8s_openapi::api::events::v1::Event as ReportedEvent;
+use machinery::kube::kube_client::Client;
+use machinery::objects::{Filter, ObjectKey, Patch, PatchFormat, Preconditions, WriteOutcome};
+use machinery::store::{Memory, Options};
+use machinery::tokio::time::{Duration, sleep};
+use machinery::tokio_util::task::TaskTracker;
+use machinery::{Next, Objects, Plane, PlaneError, Run};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+const PAUSE: Duration = Duration::from_millis(300);
+
+fn key() -> ObjectKey {
+    "default/h1".parse().unwrap()
+}
+
+fn with_address(host: &Host, address: &str) -> Host {
+    Host { status: Some(HostStatus { address: address.into() }), ..host.clone() }
+}
+
+fn address_of(host: &Host) -> &str {
+    host.status.as_ref().map_or("", |status| &status.address)
+}
+
+/// Runs a controller that writes the address of each host, and counts its runs.
+fn addressing(plane: &Plane) -> Arc<AtomicUsize> {
+    let (hosts, runs) = (plane.objects::<Host>().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let counted = runs.clone();
+    let reconcile = move |host: Arc<Host>, _: Run| {
+        let (hosts, runs) = (hosts.clone(), counted.clone());
+        async move {
+            runs.fetch_add(1, Relaxed);
+            let address = format!("10.0.{}.1", host.spec.rack);
+            if address_of(&host) != address {
+                hosts.update_status(&with_address(&host, &address)).await?;
+            }
+            Ok::<_, machinery::Error>(Next::Done)
+        }
+    };
+    let controller = plane.controller::<Host>("hosts").unwrap();
+    TaskTracker::new().spawn(async move { controller.run(reconcile).await });
+    runs
+}
+
+/// One run for each foreign change, whose reconcile writes once.
+async fn runs_once_per_change(plane: &Plane) {
+    let hosts = plane.objects::<Host>().unwrap();
+    let runs = addressing(plane);
+    hosts.create(&host("h1", 1)).await.unwrap();
+    for rack in 2..8 {
+        let expected = format!("10.0.{}.1", rack - 1);
+        until(|| hosts.get(&key()).is_some_and(|host| address_of(&host) == expected)).await;
+        let mut moved = (*hosts.get(&key()).unwrap()).clone();
+        moved.spec.rack = rack;
+        hosts.update(&moved).await.unwrap();
+    }
+    until(|| address_of(&hosts.get(&key()).unwrap()) == "10.0.7.1").await;
+    sleep(PAUSE).await;
+    assert_eq!(runs.load(Relaxed), 7);
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn an_own_write_requests_no_run_on_both_transports() {
+    runs_once_per_change(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    runs_once_per_change(&machinery::kube_client(client).kinds::<(Host,)>().start().await.unwrap()).await;
+    server.stop().await;
+}
+
+/// A patch that changes nothing returns the version of another writer, which is no own write.
+async fn unchanged_patch(hosts: &Objects<Host>) {
+    hosts.create(&host("h1", 1)).await.unwrap();
+    let body = br#"{"spec":{"rack":5}}"#;
+    let patch = Patch { format: PatchFormat::Merge, body: Arc::from(*body), status: false };
+    let all = Preconditions::default();
+    let first = hosts.patch(&key(), &patch, &all).await.unwrap().token.wrote;
+    let again = hosts.patch(&key(), &patch, &all).await.unwrap().token.wrote;
+    let WriteOutcome::Stored(version) = first else { panic!("{first:?}") };
+    assert_eq!(again, WriteOutcome::Observed(version));
+}
+
+#[tokio::test]
+async fn a_write_that_changed_nothing_is_told_from_one_that_did() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    unchanged_patch(&plane.objects::<Host>().unwrap()).await;
+    let client = Client::new(plane.server().unwrap().service(Identity::admin()), "default");
+    let remote = machinery::kube_client(client).start().await.unwrap();
+    let hosts = remote.objects::<Host>().unwrap();
+    hosts.delete(&key()).await.unwrap();
+    unchanged_patch(&hosts).await;
+    remote.stop().await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_write_fight_is_named_everywhere_and_slowed() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let hosts = plane.objects::<Host>().unwrap();
+    let runs = addressing(&plane);
+    hosts.create(&host("h1", 1)).await.unwrap();
+    let client = Client::new(plane.server().unwrap().service(Identity::admin()), "default");
+    let rival = machinery::kube_client(client).start().await.unwrap();
+    let (theirs, undone) = (rival.objects::<Host>().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let counted = undone.clone();
+    let undo = move |host: Arc<Host>, _: Run| {
+        let (theirs, undone) = (theirs.clone(), counted.clone());
+        async move {
+            if address_of(&host) == "10.0.1.1" {
+                theirs.update_status(&with_address(&host, "192.0.2.1")).await?;
+                undone.fetch_add(1, Relaxed);
+            }
+            Ok::<_, machinery::Error>(Next::Done)
+        }
+    };
+    let controller = rival.controller::<Host>("rival").unwrap();
+    TaskTracker::new().spawn(async move { controller.run(undo).await });
+    let metrics = || plane.metrics();
+    until(|| metrics().contains("machinery_controller_write_fight_rate{")).await;
+    let page = metrics();
+    assert!(page.contains("field=\"status.address\""), "{page}");
+    until(|| undone.load(Relaxed) >= 7).await;
+
+    // Delays double: two seconds hold a few writes only.
+    let before = runs.load(Relaxed);
+    sleep(Duration::from_secs(2)).await;
+    let more = runs.load(Relaxed) - before;
+    assert!(more < 20, "{more} runs in two seconds");
+
+    let reported = plane.objects::<ReportedEvent>().unwrap();
+    let is_there = || {
+        let all = reported.read();
+        all.iter().any(|(_, event)| event.reason.as_deref() == Some("WriteFight"))
+    };
+    until(is_there).await;
+    let events = reported.list(&Filter::default()).await.unwrap();
+    let event = events.iter().find(|event| event.reason.as_deref() == Some("WriteFight")).unwrap();
+    let note = event.note.as_deref().unwrap();
+    assert!(note.contains("status.address") && note.contains("hosts"), "{note}");
+    assert_eq!(event.regarding.as_ref().and_then(|of| of.name.as_deref()), Some("h1"));
+    rival.stop().await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn two_controllers_of_one_field_are_refused() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let writing = |name: &str, field: &str| {
+        plane.controller::<Host>(name).unwrap().writing::<Host>([field]).unwrap().build()
+    };
+    let first = writing("one", "status.address").unwrap();
+    let refused = writing("two", "status").unwrap_err().to_string();
+    assert!(refused.contains("status") && refused.contains("one") && refused.contains("two"), "{refused}");
+    writing("three", "metadata.labels[rack]").unwrap();
+    assert!(matches!(
+        plane.controller::<Host>("four").unwrap().writing::<Host>(["status..x"]),
+        Err(PlaneError::FieldPath { .. })
+    ));
+    // A field is free again after its controller.
+    drop(first);
+    writing("two", "status").unwrap();
+    plane.stop().await;
+}
