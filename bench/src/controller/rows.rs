@@ -108,7 +108,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
         },
         Plan {
             shape: ControllerShape::Allocations { owners: sizes.owners },
-            absent: vec![(KR, NO_ALLOCATOR)],
+            absent: no_allocator(),
             rows: vec![
                 RowSpec::more("allocations", "× creates", "share")
                     .goals(&[Goal::at_least(0.7, "× creates")])
@@ -121,7 +121,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
         },
         Plan {
             shape: ControllerShape::HandOvers { waiting: sizes.waiting, releases: sizes.releases },
-            absent: vec![(KR, NO_ALLOCATOR)],
+            absent: no_allocator(),
             rows: vec![
                 RowSpec::less("allocations-full", "writes", "writes")
                     .goals(&[Goal::at_most(3.0, "writes")])
@@ -139,7 +139,11 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
 fn only_rust() -> Vec<(&'static str, &'static str)> {
     vec![(CR, "measured over the wire")]
 }
-const NO_ALLOCATOR: &str = "kube-runtime has no allocator";
+
+fn no_allocator() -> Vec<(&'static str, &'static str)> {
+    vec![(KR, "kube-runtime has no allocator"), (CR, "controller-runtime has no allocator")]
+}
+
 const ALLOCATIONS: &str = "over TLS on one machinery serve: each of 10 000 ConfigMaps gets one of 20 000 \
      numbers, whose lock is a Lease; eight workers; beside plain creates of equal Leases, eight at once, over \
      an equal connection. No owner records its number";

@@ -1,4 +1,4 @@
-//! Priorities of keys, and batches: promise 31.
+//! Priorities of keys, and batches: promise 37.
 
 use crate::fixture::{Fixture, Part, of, part, plane, settings};
 use machinery_controllers::{Next, Priority, Run, Settings};

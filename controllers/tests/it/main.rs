@@ -29,6 +29,7 @@ mod locks_race;
 mod locks_waiters;
 mod locks_wakes;
 mod locks_wire;
+mod own_children;
 mod own_writes;
 mod owners;
 mod recorder;

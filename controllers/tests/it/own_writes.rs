@@ -1,4 +1,4 @@
-//! Promise 29: the event of a run's own write requests no run of its key, unless somebody else
+//! Promise 35: the event of a run's own write requests no run of its key, unless somebody else
 //! wrote in between.
 
 use crate::fixture::{Fixture, PendingRun, controlled, next, of, part, plane, silence};

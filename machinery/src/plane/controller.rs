@@ -15,6 +15,7 @@ use machinery_controllers::{
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, Priority};
+use serde::Serialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::PlaneError;
@@ -299,6 +300,15 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) const fn plane(&self) -> &Plane {
+        &self.plane
+    }
+
+    pub(super) fn detecting_fights_of<O: Object + Serialize>(mut self, objects: &Informer<O>) -> Self {
+        self.builder = self.builder.detecting_fights(objects);
+        self
     }
 
     /// Sets the priority of each key, instead of [`Priority::NORMAL`]: of the ready keys the most

@@ -1,13 +1,34 @@
-//! Events of write fights.
+//! Write fights: their detection over kinds known at run time, and their Events.
 
 use std::sync::Arc;
 
-use machinery_controllers::{Note, WriteFight};
+use machinery_controllers::{Note, Request, WriteFight};
+use machinery_objects::{Object, ObjectKey, ObjectRef, Uid};
+use serde::Serialize;
 
+use super::controller::PlaneController;
 use super::handle::Plane;
+use super::kinds::PartialObject;
+use super::runtime_kind::RuntimeKind;
 
 /// The component of the recorder that reports write fights.
 const COMPONENT: &str = "machinery";
+
+impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
+    /// Detects write fights over the objects of a kind known by name that the controller
+    /// reconciles, owns or watches: another writer and this controller undo each other's change of
+    /// a field. Over the objects of types they are always detected.
+    pub fn detecting_fights<O: PartialObject + Serialize>(self, kind: &RuntimeKind<O>) -> Self {
+        let of = kind.clone();
+        let about = move |key: &ObjectKey| {
+            let (kind, object) = (of.kind()?, of.get(key)?);
+            Some(ObjectRef { kind, key: key.clone(), uid: object.uid().and_then(Uid::new) })
+        };
+        let references = &self.plane().0.inner().references;
+        references.lock().insert(kind.informer().id(), Arc::new(about));
+        self.detecting_fights_of(kind.informer())
+    }
+}
 
 /// Returns the function that records a Warning Event about the object of a write fight.
 pub(super) fn reporter(plane: &Plane) -> impl Fn(&WriteFight) + Send + Sync + use<> {

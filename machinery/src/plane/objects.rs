@@ -36,7 +36,7 @@ impl<K: ObjectType> Objects<K> {
         writer: Arc<dyn Writer<K>>,
         list_page: Arc<ListPage<K>>,
     ) -> Self {
-        let writer = Arc::new(ReportingWriter { writer, informer: informer.clone() });
+        let writer = Arc::new(ReportingWriter { writer, cache: informer.clone() });
         Self { kind, informer, writer, list_page }
     }
 

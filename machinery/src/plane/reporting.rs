@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use machinery_controllers::report_write;
-use machinery_informers::Informer;
+use machinery_controllers::{WriteTracker, report_write};
 use machinery_objects::{
     Deleted, Deletion, Fence, Object, ObjectKey, Patch, Preconditions, WriteError, Writer,
     WriterCapabilities, Written,
 };
 
-/// A writer beside the informer of its objects: a run's own writes request no run of its key.
-pub(super) struct ReportingWriter<K> {
+/// A writer beside the cache of its objects: a run's own writes request no run of its key.
+pub(super) struct ReportingWriter<K, C> {
     pub(super) writer: Arc<dyn Writer<K>>,
-    pub(super) informer: Informer<K>,
+    pub(super) cache: C,
 }
 
-impl<K: Object> ReportingWriter<K> {
+impl<K: Object, C: WriteTracker> ReportingWriter<K, C> {
     fn report(&self, written: Result<Written<K>, WriteError>) -> Result<Written<K>, WriteError> {
-        written.inspect(|written| report_write(&written.token, &self.informer))
+        written.inspect(|written| report_write(&written.token, &self.cache))
     }
 }
 
 #[async_trait]
-impl<K: Object> Writer<K> for ReportingWriter<K> {
+impl<K: Object, C: WriteTracker> Writer<K> for ReportingWriter<K, C> {
     fn capabilities(&self) -> WriterCapabilities {
         self.writer.capabilities()
     }
@@ -42,7 +41,7 @@ impl<K: Object> Writer<K> for ReportingWriter<K> {
 
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
         let deleted = self.writer.delete(key, deletion).await;
-        deleted.inspect(|deleted| report_write(deleted.token(), &self.informer))
+        deleted.inspect(|deleted| report_write(deleted.token(), &self.cache))
     }
 
     async fn patch(

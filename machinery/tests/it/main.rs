@@ -15,6 +15,7 @@ mod logs;
 mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
+mod own_children;
 mod own_writes;
 mod pages;
 mod paused_clock;

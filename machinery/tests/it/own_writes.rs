@@ -1,6 +1,6 @@
 //! Own writes, write fights and declared fields, on a plane.
 
-use crate::hosts::{Host, HostStatus, host, until};
+use crate::hosts::{Host, HostStatus, get, host, until};
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::k8s_openapi::api::events::v1::Event as ReportedEvent;
 use machinery::kube::kube_client::Client;
@@ -124,7 +124,16 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     until(|| metrics().contains("machinery_controller_write_fight_rate{")).await;
     let page = metrics();
     assert!(page.contains("field=\"status.address\""), "{page}");
+    let manager = page.split("manager=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert!(!manager.is_empty() && manager != "unknown", "{page}");
     until(|| undone.load(Relaxed) >= 7).await;
+    let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (_, whole) = get(at, "/debug/machinery.json").await;
+    let (_, of_key) = get(at, "/debug/machinery.json?kind=hosts&object=default%2Fh1").await;
+    for page in [whole, of_key] {
+        let named = page.contains("\"field\":\"status.address\"") && page.contains("\"perSecond\":");
+        assert!(named && page.contains(&format!("\"manager\":\"{manager}\"")), "{page}");
+    }
 
     // Delays double: two seconds hold a few writes only.
     let before = runs.load(Relaxed);
@@ -141,7 +150,8 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     let events = reported.list(&Filter::default()).await.unwrap();
     let event = events.iter().find(|event| event.reason.as_deref() == Some("WriteFight")).unwrap();
     let note = event.note.as_deref().unwrap();
-    assert!(note.contains("status.address") && note.contains("hosts"), "{note}");
+    let named = ["status.address", "hosts", manager, "times a second"];
+    assert!(named.iter().all(|name| note.contains(name)), "{note}");
     assert_eq!(event.regarding.as_ref().and_then(|of| of.name.as_deref()), Some("h1"));
     rival.stop().await;
     plane.stop().await;
