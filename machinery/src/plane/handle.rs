@@ -190,7 +190,8 @@ impl Plane {
         Ok((objects, true))
     }
 
-    /// Returns a writer for the objects of a type, without an informer.
+    /// Returns a writer for the objects of a type, without an informer. A run reports its writes by
+    /// [`Run::wrote`](machinery_controllers::Run::wrote); a writer from [`Objects`] does so itself.
     ///
     /// # Errors
     /// The type's kind is invalid.
