@@ -2,31 +2,26 @@
 
 use std::fmt;
 use std::future::Future;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use machinery_controllers::{
-    Allocator, Builder, Controller, LockKey, Member, NameLocks, Owner, Pool, Reconcile, ReconcileBatch,
-    Request, Settings, ShutdownReport, SilenceChange, SilenceDetector,
+    Allocator, Builder, Controller, LockKey, Member, NameLocks, Owner, Pool, Request, Settings,
+    SilenceChange, SilenceDetector,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, Priority};
-use serde::Serialize;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::error::PlaneError;
-use super::fights;
 use super::handle::Plane;
 use super::kinds::{ObjectType, PartialObject};
 use super::predicates::{deliver_finalizer_events, evaluate, owners};
 use super::runtime_kind::{KindName, RuntimeKind};
-use super::tasks::TaskGuard;
 use super::written_fields::FieldPath;
-use crate::Error;
 
 /// Builds a controller of a plane from object types: controller-runtime's `Builder`. The plane
 /// shares one informer per type. The controller runs until the plane is stopped.
@@ -36,18 +31,18 @@ use crate::Error;
 #[must_use = "it does nothing before it runs"]
 pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
-    name: String,
+    pub(super) name: String,
     /// Kind of the reconciled objects; `None` for requests.
-    kind: Option<ControlledKind>,
-    builder: Builder<Q, S>,
+    pub(super) kind: Option<ControlledKind>,
+    pub(super) builder: Builder<Q, S>,
     /// The fields that the controller writes, by kind.
-    writes: Vec<(Kind, Vec<FieldPath>)>,
+    pub(super) writes: Vec<(Kind, Vec<FieldPath>)>,
     /// Background tasks that request runs.
-    background: Vec<Box<Wake<Q, S>>>,
+    pub(super) background: Vec<Box<Wake<Q, S>>>,
 }
 
 /// The kind of a controller's objects.
-enum ControlledKind {
+pub(super) enum ControlledKind {
     Typed(Kind),
     Named(KindName, Arc<dyn Fn() -> Option<Kind> + Send + Sync>),
 }
@@ -55,7 +50,7 @@ enum ControlledKind {
 impl ControlledKind {
     /// Returns the kind for diagnostics. One known by name has its version and scope only while it
     /// is served; the names that identify it are constant.
-    fn shown(&self) -> Option<Kind> {
+    pub(super) fn shown(&self) -> Option<Kind> {
         match self {
             Self::Typed(kind) => Some(kind.clone()),
             Self::Named(name, kind) => kind().or_else(|| {
@@ -70,7 +65,8 @@ impl ControlledKind {
     }
 }
 
-type Wake<Q, S> = dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
+pub(super) type Wake<Q, S> =
+    dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
 
 impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     pub(super) fn of_filtered(
@@ -302,15 +298,6 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         &self.name
     }
 
-    pub(super) const fn plane(&self) -> &Plane {
-        &self.plane
-    }
-
-    pub(super) fn detecting_fights_of<O: Object + Serialize>(mut self, objects: &Informer<O>) -> Self {
-        self.builder = self.builder.detecting_fights(objects);
-        self
-    }
-
     /// Sets the priority of each key, instead of [`Priority::NORMAL`]: of the ready keys the most
     /// urgent one runs next, and none starves. In the initial list it is lowered by that of
     /// [`Priority::LOW`].
@@ -330,67 +317,6 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self.builder = self.builder.queue(config);
         self
     }
-
-    /// Builds the controller without running it, for instance to inspect it. Tasks from
-    /// [`beside`](Self::beside) and the notification of waiters run only with [`run`](Self::run).
-    ///
-    /// # Errors
-    /// A setting is invalid, or another controller of the plane has the name, or has declared a
-    /// [field](Self::writing) that this one writes.
-    pub fn build(self) -> Result<Controller<Q, S>, Error> {
-        let builder = self.builder.on_write_fight(fights::reporter(&self.plane));
-        let controller = builder.build()?;
-        let registry = self.plane.registry();
-        self.plane.written_fields().declare(&controller.diagnostics(), &self.name, self.writes)?;
-        // First, as it refuses a name in use before diagnostics show the controller.
-        registry.controller_metrics().watch(&controller)?;
-        let kind = self.kind.as_ref().and_then(ControlledKind::shown);
-        registry.controller(kind.as_ref(), controller.diagnostics());
-        Ok(controller)
-    }
-
-    /// Builds the controller and starts its background tasks.
-    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, BackgroundTasks), Error> {
-        let (background, running) = (std::mem::take(&mut self.background), self.plane.controllers().clone());
-        let name = format!("the controller {}", self.name);
-        // A child: the end of this controller stops its background tasks, and not the plane.
-        let stopping = self.plane.stopping().child_token();
-        let controller = self.build()?;
-        for task in background {
-            running.spawn(&name, task(controller.clone(), stopping.clone()));
-        }
-        Ok((controller, BackgroundTasks { _ends: stopping.drop_guard(), _runs: running.register(&name) }))
-    }
-
-    /// Like [`run`](Self::run), with up to `max` ready keys in one call of the reconciler.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub async fn run_batches(
-        self,
-        max: NonZeroUsize,
-        reconcile: impl ReconcileBatch<S>,
-    ) -> Result<ShutdownReport<Q>, Error> {
-        let stopping = self.plane.stopping().clone();
-        let (controller, _beside) = self.split()?;
-        Ok(controller.run_batches(max, reconcile, stopping).await?)
-    }
-
-    /// Reconciles until the plane is stopped. Dropping the future drops active runs.
-    ///
-    /// # Errors
-    /// A setting is invalid, or a source did not sync or has stopped.
-    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<ShutdownReport<Q>, Error> {
-        let stopping = self.plane.stopping().clone();
-        let (controller, _beside) = self.split()?;
-        Ok(controller.run(reconcile, stopping).await?)
-    }
-}
-
-/// Background tasks of a controller, cancelled on drop. The shutdown of the plane waits for them.
-pub(super) struct BackgroundTasks {
-    _ends: DropGuard,
-    _runs: TaskGuard,
 }
 
 impl<Q: Request, S> fmt::Debug for PlaneController<Q, S> {

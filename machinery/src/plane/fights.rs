@@ -18,15 +18,16 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     /// Detects write fights over the objects of a kind known by name that the controller
     /// reconciles, owns or watches: another writer and this controller undo each other's change of
     /// a field. Over the objects of types they are always detected.
-    pub fn detecting_fights<O: PartialObject + Serialize>(self, kind: &RuntimeKind<O>) -> Self {
+    pub fn detecting_fights<O: PartialObject + Serialize>(mut self, kind: &RuntimeKind<O>) -> Self {
         let of = kind.clone();
         let about = move |key: &ObjectKey| {
             let (kind, object) = (of.kind()?, of.get(key)?);
             Some(ObjectRef { kind, key: key.clone(), uid: object.uid().and_then(Uid::new) })
         };
-        let references = &self.plane().0.inner().references;
+        let references = &self.plane.0.inner().references;
         references.lock().insert(kind.informer().id(), Arc::new(about));
-        self.detecting_fights_of(kind.informer())
+        self.builder = self.builder.detecting_fights(kind.informer());
+        self
     }
 }
 

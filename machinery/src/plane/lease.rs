@@ -16,7 +16,8 @@ use machinery_objects::ListWatch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::controller::{BackgroundTasks, PlaneController};
+use super::controller::PlaneController;
+use super::controller_run::BackgroundTasks;
 use super::handle::Plane;
 use super::transport::Transport;
 use crate::Error;

@@ -5,6 +5,7 @@ mod builder;
 #[cfg(feature = "server")]
 mod component;
 mod controller;
+mod controller_run;
 #[cfg(feature = "kube")]
 mod define;
 mod error;

@@ -119,7 +119,8 @@ async fn an_own_write_of_a_kind_known_at_run_time_requests_no_run() {
     plane.spawn(async { controller.run(reconcile).await.map(drop) });
     until(|| widgets.kind().is_some()).await;
     writes.create(&widget(1), None).await.unwrap();
-    let doubled = |to: u32| widgets.get(&key()).is_some_and(|widget| widget.data.get("double") == Some(&json!(to)));
+    let doubled =
+        |to: u32| widgets.get(&key()).is_some_and(|widget| widget.data.get("double") == Some(&json!(to)));
     until(|| doubled(2)).await;
     for size in 2..5 {
         let mut changed = (*widgets.get(&key()).unwrap()).clone();
