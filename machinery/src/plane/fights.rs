@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use machinery_controllers::{Note, Request, WriteFight};
-use machinery_objects::{Object, ObjectKey, ObjectRef, Uid};
+use machinery_objects::{ObjectKey, ObjectRef, Uid};
 use serde::Serialize;
 
 use super::controller::PlaneController;
