@@ -157,6 +157,43 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     plane.stop().await;
 }
 
+/// A controller that writes its objects at full speed, while another client changes other fields.
+#[tokio::test]
+async fn a_lone_busy_writer_is_never_slowed() {
+    const WRITES: u32 = 100;
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let hosts = plane.objects::<Host>().unwrap();
+    let counting = hosts.clone();
+    let count = move |host: Arc<Host>, _: Run| {
+        let hosts = counting.clone();
+        async move {
+            let count = address_of(&host).parse().unwrap_or(0_u32) + 1;
+            if count > WRITES {
+                return Ok(Next::Done);
+            }
+            hosts.update_status(&with_address(&host, &count.to_string())).await?;
+            Ok::<_, machinery::Error>(Next::After(Duration::ZERO))
+        }
+    };
+    let controller = plane.controller::<Host>("counts").unwrap().build().unwrap();
+    let (running, stopping) = (controller.clone(), plane.stopping().clone());
+    TaskTracker::new().spawn(async move { running.run(count, stopping).await });
+    hosts.create(&host("h1", 1)).await.unwrap();
+    let all = || hosts.get(&key()).is_some_and(|host| address_of(&host) == WRITES.to_string());
+    let mut rack = 1;
+    while !all() {
+        rack += 1;
+        let body = format!(r#"{{"spec":{{"rack":{rack}}}}}"#);
+        let patch = Patch { format: PatchFormat::Merge, body: body.into_bytes().into(), status: false };
+        hosts.patch(&key(), &patch, &Preconditions::default()).await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+        assert!(controller.explain(&key()).fights.is_empty());
+    }
+    assert!(rack > 5, "the other client writes meanwhile");
+    assert!(!plane.metrics().contains("write_fight_rate{"));
+    plane.stop().await;
+}
+
 #[tokio::test]
 async fn two_controllers_of_one_field_are_refused() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
