@@ -1,4 +1,5 @@
-//! Loom models of waiters, claims and releases of a name, and of own writes, through the public API.
+//! Loom models of waiters, claims and releases of a name, and of own writes, through the public
+//! API.
 //!
 //! Three threads (main is one of them) at preemption bound 3, at 2 for own writes. One claim each.
 #![cfg(machinery_loom)]

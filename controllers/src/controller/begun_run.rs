@@ -99,7 +99,8 @@ impl<K: Request, S: Send + Sync + 'static, R: Send + Sync + 'static> BegunRun<K,
     }
 }
 
-/// Holds a key whose writes were pending when the controller stopped, without occupying a worker.
+/// Holds a key with writes that were pending when the controller stopped, without occupying a
+/// worker.
 /// On shutdown the hold is kept for the next start and nothing runs.
 pub(super) fn keep_holding<K: Request, S, R>(shared: &Arc<RunContext<K, S, R>>, work: Work<K>, held: HeldKey)
 where

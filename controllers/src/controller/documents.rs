@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::fights::DocumentOf;
 
-/// The encoders of the sources whose objects can be encoded.
+/// The encoders of objects, for the sources that have one.
 #[derive(Default)]
 pub(super) struct Documents(BTreeMap<InformerId, Box<dyn Any + Send + Sync>>);
 

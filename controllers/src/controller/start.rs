@@ -63,7 +63,7 @@ const REFUSAL_CHECK: Duration = Duration::from_millis(50);
 /// Time for which a kind may be unknown: a new definition takes a moment to be served.
 const NOT_SERVED_TIME: Duration = Duration::from_secs(1);
 
-/// Returns the error of a source whose objects can never be listed; otherwise never returns.
+/// Returns the error of a source that can never be listed; otherwise never returns.
 async fn refusal(source: &impl Fn() -> Option<ReflectorError>) -> ReflectorError {
     let mut unserved_since = None;
     loop {

@@ -25,7 +25,7 @@ const MAX_DELAY: Duration = Duration::from_secs(30);
 /// Contests of a generation. The table has two, and forgets the older one.
 const CONTESTS: usize = 4096;
 
-/// Who made a change.
+/// The author of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The run of the key.

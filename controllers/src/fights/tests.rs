@@ -14,7 +14,7 @@ fn key() -> ObjectKey {
     "n/a".parse().expect("a key")
 }
 
-/// An object whose fields are numbers, with the field manager that wrote last.
+/// An object with two numbers, and the field manager that wrote last.
 #[derive(Clone, Debug, PartialEq)]
 struct ContestedObject {
     ours: u8,
@@ -33,7 +33,7 @@ impl ContestedObject {
     }
 }
 
-/// A detector with one object, whose writes are a step apart.
+/// A detector with one object, at a time that each write advances.
 struct FightScene {
     detector: FightDetector<&'static str>,
     now: Instant,

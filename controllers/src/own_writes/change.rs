@@ -40,7 +40,7 @@ pub struct OwnWrite {
 }
 
 impl ObjectChange {
-    /// Returns the change of an event; `None` if a run has to follow whoever made it: an initial
+    /// Returns the change of an event; `None` if a run has to follow in any case: of an initial
     /// object, one that left the filter, another object of the name, and a subject that was marked
     /// for deletion, which has to be cleaned up.
     pub fn of<T: Object>(

@@ -23,7 +23,7 @@ pub fn report_write(token: &WriteToken, informer: &impl WriteTracker) {
     }
 }
 
-/// Runs a future whose writes are attributed to a run.
+/// Runs a future, and attributes its writes to a run.
 pub(crate) async fn reporting<F: Future>(writes: RunWrites, work: F) -> F::Output {
     let mut work = pin!(work);
     let mut writes = Some(writes);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
-type Runs = UnboundedReceiver<PendingRun<ObjectKey>>;
+type FamilyRuns = UnboundedReceiver<PendingRun<ObjectKey>>;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -24,7 +24,7 @@ struct FamilyFixture {
     stage: Fixture,
     plane: FakeSource<Part>,
     parts: Informer<Part>,
-    started: Runs,
+    started: FamilyRuns,
 }
 
 impl FamilyFixture {

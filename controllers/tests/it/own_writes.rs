@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
-type Runs = UnboundedReceiver<PendingRun<Arc<crate::fixture::Part>>>;
+type PartRuns = UnboundedReceiver<PendingRun<Arc<crate::fixture::Part>>>;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the next run, of an object with this text.
-async fn sees(started: &mut Runs, text: &str) -> PendingRun<Arc<crate::fixture::Part>> {
+async fn sees(started: &mut PartRuns, text: &str) -> PendingRun<Arc<crate::fixture::Part>> {
     let run = next(started).await;
     assert_eq!(run.subject.text, text);
     run

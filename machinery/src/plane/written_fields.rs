@@ -37,7 +37,8 @@ struct DeclaredFields {
 }
 
 impl WrittenFields {
-    /// Declares the fields of a controller, unless another one that exists has declared one of them.
+    /// Declares the fields of a controller, unless another one that exists has declared one of
+    /// them.
     pub(super) fn declare(
         &self,
         controller: &ControllerDiagnostics,
