@@ -3,7 +3,8 @@
 //! A [`WriteWindows`] has a window for each key in flight. It opens before the subject is read, and
 //! closes when the caches and the event sources have passed the writes of the run. Changes that
 //! concern the key meanwhile are parked. When the window closes, the run's writes are known: their
-//! events are dropped, and all others request the next run. Design: `docs/designs/036-own-writes.md`.
+//! events are dropped, and all others request the next run. Design:
+//! `docs/designs/036-own-writes.md`.
 
 mod change;
 mod scope;
