@@ -104,8 +104,9 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     let hosts = plane.objects::<Host>().unwrap();
     let runs = addressing(&plane);
     hosts.create(&host("h1", 1)).await.unwrap();
-    let client = Client::new(plane.server().unwrap().service(Identity::admin()), "default");
-    let rival = machinery::kube_client(client).start().await.unwrap();
+    // Its identity is the field manager of its writes.
+    let identity = Identity::new("rival").in_group("system:masters");
+    let rival = plane.beside().identity(identity).start().await.unwrap();
     let (theirs, undone) = (rival.objects::<Host>().unwrap(), Arc::new(AtomicUsize::new(0)));
     let counted = undone.clone();
     let undo = move |host: Arc<Host>, _: Run| {
@@ -124,15 +125,14 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     until(|| metrics().contains("machinery_controller_write_fight_rate{")).await;
     let page = metrics();
     assert!(page.contains("field=\"status.address\""), "{page}");
-    let manager = page.split("manager=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    assert!(!manager.is_empty() && manager != "unknown", "{page}");
+    assert!(page.contains("manager=\"rival\""), "{page}");
     until(|| undone.load(Relaxed) >= 7).await;
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let (_, whole) = get(at, "/debug/machinery.json").await;
     let (_, of_key) = get(at, "/debug/machinery.json?kind=hosts&object=default%2Fh1").await;
     for page in [whole, of_key] {
         let named = page.contains("\"field\":\"status.address\"") && page.contains("\"perSecond\":");
-        assert!(named && page.contains(&format!("\"manager\":\"{manager}\"")), "{page}");
+        assert!(named && page.contains("\"manager\":\"rival\""), "{page}");
     }
 
     // Delays double: two seconds hold a few writes only.
@@ -150,7 +150,7 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     let events = reported.list(&Filter::default()).await.unwrap();
     let event = events.iter().find(|event| event.reason.as_deref() == Some("WriteFight")).unwrap();
     let note = event.note.as_deref().unwrap();
-    let named = ["status.address", "hosts", manager, "times a second"];
+    let named = ["status.address", "hosts", "rival", "times a second"];
     assert!(named.iter().all(|name| note.contains(name)), "{note}");
     assert_eq!(event.regarding.as_ref().and_then(|of| of.name.as_deref()), Some("h1"));
     rival.stop().await;
