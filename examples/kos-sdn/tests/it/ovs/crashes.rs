@@ -75,7 +75,7 @@ async fn agents_may_crash_on_a_real_switch() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "ten minutes: cargo xtask kos-ovs"]
+#[ignore = "two minutes: cargo xtask kos-ovs"]
 async fn agents_may_crash_at_every_effect_on_a_real_switch() {
     let Some(_turn) = can_run("agents_may_crash_at_every_effect_on_a_real_switch") else { return };
     let crashes = crash_at(CrashPoints::all()).await;
