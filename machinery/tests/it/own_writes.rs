@@ -157,6 +157,21 @@ async fn a_write_fight_is_named_everywhere_and_slowed() {
     plane.stop().await;
 }
 
+/// A fight names the field manager, which needs a name.
+#[tokio::test]
+async fn a_plane_on_a_cluster_writes_under_the_name_of_its_program() {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    let plane = machinery::kube_client(client).kinds::<(Host,)>().start().await.unwrap();
+    let written = plane.objects::<Host>().unwrap().create(&host("h1", 1)).await.unwrap().object;
+    let managers: Vec<_> =
+        written.metadata.managed_fields.iter().flatten().filter_map(|entry| entry.manager.clone()).collect();
+    let program = std::env::current_exe().unwrap();
+    assert_eq!(managers, [program.file_name().unwrap().to_str().unwrap()]);
+    plane.stop().await;
+    server.stop().await;
+}
+
 /// A controller that writes its objects at full speed, while another client changes other fields.
 #[tokio::test]
 async fn a_lone_busy_writer_is_never_slowed() {
