@@ -87,8 +87,8 @@ impl<O: Object> Finalizer<O> {
         Ok(Self { name: name.into(), writer })
     }
 
-    /// Performs one step for an object. Adds the finalizer if it is missing, and does nothing else,
-    /// but requests the next run, as the event of an own write would not. Calls `act` with the finalizer present, and
+    /// Performs one step for an object. If the finalizer is missing, adds it and requests the next
+    /// run, as the event of an own write would not. Calls `act` with the finalizer present, and
     /// removes the finalizer after a completed clean-up.
     ///
     /// # Errors
