@@ -7,6 +7,8 @@
 //! `docs/designs/036-own-writes.md`.
 
 mod change;
+#[cfg(all(test, not(machinery_loom)))]
+mod change_tests;
 mod scope;
 #[cfg(all(test, not(machinery_loom)))]
 mod tests;
