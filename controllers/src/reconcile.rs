@@ -204,12 +204,16 @@ impl Run {
     }
 }
 
-/// Adds a write to those of a run, unless it was reported before.
+/// Number of latest writes among which a second report of a write is found. A second report that is
+/// not found is harmless: one cache is waited for twice.
+const SECOND_REPORT: usize = 64;
+
+/// Adds a write to those of a run, unless it was reported just before.
 pub(crate) fn record_write(writes: &RunWrites, token: &WriteToken, informer: &impl WriteTracker) {
     let mut writes = writes.lock();
     let id = informer.informer_id();
     let is_known = |known: &WriteWait| id.is_some() && known.informer == id && known.token == *token;
-    if !writes.iter().any(is_known) {
+    if !writes.iter().rev().take(SECOND_REPORT).any(is_known) {
         writes.push(WriteWait::new(token, informer));
     }
 }

@@ -142,3 +142,11 @@ fn p35_a_deletion_is_own_by_the_uid_of_the_object() {
     assert!(!gone("2").is_made_by(&[removed]));
     assert!(!gone("1").is_made_by(&[stored(2)]), "the mark is not the removal");
 }
+
+#[test]
+fn windows_keep_no_memory_after_a_burst() {
+    let windows = WriteWindows::<u32, ()>::new(7);
+    (0..10_000).for_each(|key| windows.open(&key));
+    (0..10_000).for_each(|key| drop(windows.close(&key, &[])));
+    assert!(windows.capacity() < 1000, "{}", windows.capacity());
+}

@@ -26,6 +26,9 @@ struct Parked<P> {
 /// Limit of parked changes of a key. Further ones request a run at once.
 const PARKED: usize = 32;
 
+/// Capacity that is kept without an open window.
+const KEPT_CAPACITY: usize = 256;
+
 /// A change that was parked in a closed window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkedChange<P> {
@@ -72,13 +75,26 @@ impl<K: Hash + Eq + Clone, P> WriteWindows<K, P> {
     /// Closes the window of a key, and returns the parked changes in order, each compared with the
     /// writes of the run.
     pub fn close(&self, key: &K, writes: &[OwnWrite]) -> Vec<ParkedChange<P>> {
-        let closed = self.open.lock().remove_entry(key);
+        let mut open = self.open.lock();
+        let closed = open.remove_entry(key);
+        // After a burst of writes: idle keys cost nothing.
+        if open.is_empty() && open.capacity() > KEPT_CAPACITY {
+            open.shrink_to(KEPT_CAPACITY);
+        }
+        drop(open);
         let Some((_, parked)) = closed else { return Vec::new() };
         let compared = parked.into_iter().map(|Parked { change, request }| {
             let is_own = change.is_made_by(writes);
             ParkedChange { change, is_own, request }
         });
         compared.collect()
+    }
+}
+
+#[cfg(test)]
+impl<K, P> WriteWindows<K, P> {
+    pub(super) fn capacity(&self) -> usize {
+        self.open.lock().capacity()
     }
 }
 
