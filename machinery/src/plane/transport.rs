@@ -36,6 +36,27 @@ impl Transport {
         Ok(Self::Cluster { client, server })
     }
 
+    /// Returns the user of the plane's own requests to an embedded server.
+    #[cfg(feature = "embedded")]
+    pub(super) const fn identity(&self) -> Option<&machinery_apiserver::Identity> {
+        match self {
+            Self::Embedded { identity, .. } => Some(identity),
+            #[cfg(feature = "kube")]
+            Self::Cluster { .. } => None,
+        }
+    }
+
+    /// Returns the transport with another user of the plane's own requests.
+    #[cfg(feature = "embedded")]
+    pub(super) fn used_by(mut self, user: machinery_apiserver::Identity) -> Self {
+        match &mut self {
+            Self::Embedded { identity, .. } => *identity = user,
+            #[cfg(feature = "kube")]
+            Self::Cluster { .. } => {}
+        }
+        self
+    }
+
     /// Returns the transport of another plane on the same server.
     pub(super) fn share(&self) -> Self {
         match self {

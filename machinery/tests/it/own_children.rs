@@ -154,7 +154,8 @@ async fn a_fight_over_a_kind_known_at_run_time_is_reported() {
         }
         let body: Arc<[u8]> = Arc::from(*br#"{"double":"two"}"#);
         let patch = Patch { format: PatchFormat::Merge, body, status: false };
-        writes.patch(&key(), &patch, &Default::default()).await.unwrap();
+        let undone_at = writes.patch(&key(), &patch, &Default::default()).await.unwrap().token;
+        widgets.informer().wait_for(&undone_at, Duration::from_secs(60)).await.unwrap();
         assert!(undone < 19, "{}", plane.metrics());
     }
     assert!(plane.metrics().contains("field=\"double\""), "{}", plane.metrics());
