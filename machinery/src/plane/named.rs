@@ -39,6 +39,15 @@ impl Plane {
         source.get(key, Freshness::Newest).await
     }
 
+    /// Returns the source of a type, for reads and watches without an informer. Unlike the plane it
+    /// may be held by its tasks.
+    ///
+    /// # Errors
+    /// The type's kind is invalid.
+    pub fn source<K: ObjectType>(&self) -> Result<Arc<dyn ListWatch<Arc<K>>>, PlaneError> {
+        Ok(self.transport().shared_source(Kind::of::<K>()?))
+    }
+
     /// Watches one object, without an informer of its kind. A controller is notified of it by
     /// [`watching_informer`](super::PlaneController::watching_informer). For a changing set of
     /// names in a namespace, use [keyed informers](Self::keyed_informers) by `metadata.name`.

@@ -7,7 +7,6 @@ use machinery_objects::{Kind, Object, Writer};
 
 #[cfg(feature = "testing")]
 use super::builder::PlaneBuilder;
-#[cfg(feature = "testing")]
 use super::handle::Plane;
 #[cfg(feature = "testing")]
 use crate::testing::CrashGate;
@@ -64,6 +63,13 @@ impl Surroundings {
             beside.gate = None;
         }
         beside
+    }
+}
+
+impl Plane {
+    /// Returns the wall clock, for timestamps in statuses. In tests it follows the paused clock.
+    pub fn clock(&self) -> impl Fn() -> Timestamp + Send + Sync + 'static {
+        self.0.surroundings.clock()
     }
 }
 

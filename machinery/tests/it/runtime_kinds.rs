@@ -196,3 +196,22 @@ async fn p16_handles_of_a_name_share_an_informer_and_built_in_kinds_have_names()
     plane.stop().await;
     assert!(matches!(plane.kind_named::<DynamicObject>("later.example.com"), Err(PlaneError::Stopped)));
 }
+
+#[tokio::test]
+async fn p16_an_informer_of_a_kind_known_by_name_has_indexes() {
+    on_both(|plane| async move {
+        let racks = |widget: &DynamicObject| widget.data["spec"]["size"].as_i64();
+        let (widgets, by_size) =
+            plane.kind_named_with("widgets.example.com", |informer| informer.index(racks)).unwrap();
+        let again = plane.kind_named_with::<DynamicObject, _>("widgets.example.com", |_| ());
+        assert!(matches!(again, Err(PlaneError::Runs { .. })), "{again:?}");
+        define(&plane, "Namespaced", "v1").await;
+        widgets.served().await.unwrap();
+        let writer = plane.writer_of_kind(&widgets);
+        writer.create(&widget("default/a", "v1", None), None).await.unwrap();
+        until(|| widgets.read().by(&by_size, &1).count() == 1).await;
+        assert_eq!(plane.kind_named::<DynamicObject>("widgets.example.com").unwrap().read().len(), 1);
+        plane.stop().await;
+    })
+    .await;
+}

@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use machinery::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::error::{CnfError, CnfErrorClass};
 use super::port::{
     Cnf, CnfConnector, CnfInterface, ConfigTag, ConfigWrite, PodTarget, Refusal, TaggedConfig,
 };
 use crate::model::{
-    CollectionId, Desired, Field, Observed, ObservedObject, Reference, RestObject, Service, Shape, secret_mac,
+    CollectionId, Desired, Field, Observed, ObservedObject, Reference, RestObject, Service, Shape,
+    is_built_in, secret_mac,
 };
+use crate::plan::merged;
 
 /// The CNFs of a test, by the address of the pod. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +45,8 @@ pub struct FakeCall {
     pub call: String,
     /// Whether it is a write of configuration or a restart.
     pub is_write: bool,
+    /// The time at which it came.
+    pub at: Instant,
 }
 
 /// A fault of the next calls that match.
@@ -150,6 +154,13 @@ impl FakeCnf {
         calls.into_iter().filter(|call| call.is_write).map(|call| call.call).collect()
     }
 
+    /// Returns the writes so far with their times.
+    #[must_use]
+    pub fn writes_with_time(&self) -> Vec<(String, Instant)> {
+        let calls = self.calls();
+        calls.into_iter().filter(|call| call.is_write).map(|call| (call.call, call.at)).collect()
+    }
+
     /// Returns the number of restarts and v2 writes so far.
     #[must_use]
     pub fn reloads(&self) -> usize {
@@ -176,7 +187,7 @@ impl FakeConnection {
         let cnf = self.cnfs.get(&self.target.ip).ok_or_else(|| unreachable(&call, "connection refused"))?;
         let fault = {
             let mut state = cnf.0.lock();
-            state.calls.push(FakeCall { call: call.clone(), is_write });
+            state.calls.push(FakeCall { call: call.clone(), is_write, at: Instant::now() });
             state.take_fault(&call)
         };
         match fault {
@@ -256,7 +267,7 @@ impl FakeState {
                 value => value.as_str().into_iter().collect::<Vec<_>>(),
             };
             let is_missing = |name: &&str| match field.reference {
-                Some(Reference::Object(_)) if *name == "*" => false,
+                Some(Reference::Object(target)) if is_built_in(target, name) => false,
                 Some(Reference::Object(target)) => config.get(target, name).is_none(),
                 Some(Reference::Network) => !self.nics.iter().any(|nic| nic == name),
                 Some(Reference::Nic) => !name.starts_with('#') && !self.nics.iter().any(|nic| nic == name),
@@ -383,35 +394,4 @@ impl Cnf for FakeConnection {
         })
         .await
     }
-}
-
-/// Replaces the objects of the owner in a configuration, and adopts those of its names. Foreign
-/// objects before the first own one stay before all, the others stay behind.
-#[must_use]
-pub fn merged(config: &Observed, desired: &Desired) -> Observed {
-    let mut result = Observed::default();
-    for collection in CollectionId::all() {
-        let own = desired.of(collection);
-        let is_own = |one: &ObservedObject| {
-            one.owner.as_ref() == Some(&desired.owner)
-                || own.iter().any(|object| object.name() == one.object.name())
-        };
-        let (mut before, mut after, mut has_own) = (Vec::new(), Vec::new(), false);
-        for one in config.of(collection) {
-            match (is_own(one), has_own) {
-                (true, _) => has_own = true,
-                (false, false) => before.push(one.clone()),
-                (false, true) => after.push(one.clone()),
-            }
-        }
-        let owned = |object: &RestObject| ObservedObject {
-            owner: Some(desired.owner.clone()),
-            object: object.clone(),
-        };
-        let objects: Vec<_> = before.into_iter().chain(own.iter().map(owned)).chain(after).collect();
-        if !objects.is_empty() {
-            result.objects.insert(collection, objects);
-        }
-    }
-    result
 }

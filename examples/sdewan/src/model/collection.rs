@@ -180,6 +180,21 @@ impl CollectionId {
         FIELDS.get(self as usize).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns whether the order of its objects counts, as the first match wins. Others are found by
+    /// name, and a re-creation of them for their order would interrupt their users.
+    #[must_use]
+    pub const fn is_ordered(self) -> bool {
+        matches!(
+            self,
+            Self::Mwan3Rules
+                | Self::FirewallRules
+                | Self::Redirects
+                | Self::NetworkFirewallRules
+                | Self::Nats
+                | Self::RouteRules
+        )
+    }
+
     /// Returns the collections whose objects may refer to objects of this one.
     #[must_use]
     pub fn users(self) -> Vec<Self> {

@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 #[cfg(feature = "embedded")]
 use futures::future::BoxFuture;
 use machinery_controllers::Request;
-use machinery_informers::Informer;
+use machinery_informers::{self as informers, Informer};
 #[cfg(feature = "embedded")]
 use machinery_objects::SourceError;
 use machinery_objects::{Capabilities, Event, Kind, ListWatch, Object, ObjectKey, Writer};
@@ -70,20 +70,80 @@ impl Plane {
     /// The name is invalid, or the plane has stopped.
     pub fn kind_named<P: PartialObject>(&self, name: &str) -> Result<RuntimeKind<P>, PlaneError> {
         let name: KindName = name.parse()?;
+        match self.known_kind(&name) {
+            Some(kind) => Ok(kind),
+            None => match self.start_kind(name.clone(), |_| ())? {
+                Some((kind, ())) => Ok(kind),
+                // Another caller was faster.
+                None => self.known_kind(&name).ok_or(PlaneError::Stopped),
+            },
+        }
+    }
+
+    /// Like [`kind_named`](Self::kind_named), and configures the informer first: indexes, limits,
+    /// filter. It has to be the first use of the name with this type.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
+    /// # use machinery::kube_core::DynamicObject;
+    /// # let plane = machinery::embedded().start().await?;
+    /// let color =
+    ///     |widget: &DynamicObject| widget.data["spec"]["color"].as_str().map(str::to_owned);
+    /// let (widgets, by_color) = plane
+    ///     .kind_named_with("widgets.example.com", |informer| informer.index(color))?;
+    /// assert_eq!(widgets.read().by(&by_color, "red").count(), 0);
+    /// # plane.stop().await;
+    /// # Ok(()) }
+    /// # #[cfg(feature = "embedded")]
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`kind_named`](Self::kind_named), or the informer of the name is running already.
+    pub fn kind_named_with<P: PartialObject, X>(
+        &self,
+        name: &str,
+        configure: impl FnOnce(&mut informers::Builder<P>) -> X,
+    ) -> Result<(RuntimeKind<P>, X), PlaneError> {
+        let name: KindName = name.parse()?;
+        let already_runs = PlaneError::Runs { kind: name.to_string() };
+        self.start_kind(name, configure)?.ok_or(already_runs)
+    }
+
+    fn known_kind<P: PartialObject>(&self, name: &KindName) -> Option<RuntimeKind<P>> {
+        let known = self.0.runtime_kinds.lock().get(&(TypeId::of::<P>(), name.clone())).cloned()?;
+        Some((*known.downcast::<RuntimeKind<P>>().ok()?).clone())
+    }
+
+    /// Starts the informer of a name; `None` if it is running already.
+    fn start_kind<P: PartialObject, X>(
+        &self,
+        name: KindName,
+        configure: impl FnOnce(&mut informers::Builder<P>) -> X,
+    ) -> Result<Option<(RuntimeKind<P>, X)>, PlaneError> {
         let mut all = self.0.runtime_kinds.lock();
         let id = (TypeId::of::<P>(), name.clone());
-        if let Some(known) = all.get(&id).and_then(|known| known.clone().downcast::<RuntimeKind<P>>().ok()) {
-            return Ok((*known).clone());
+        if all.contains_key(&id) {
+            return Ok(None);
         }
         if self.0.informers.stopping().is_cancelled() {
             return Err(PlaneError::Stopped);
         }
-        let kind = self.start_kind::<P>(name)?;
+        let (kind, configured) = self.run_kind::<P, X>(name, configure)?;
         all.insert(id, Arc::new(kind.clone()));
-        Ok(kind)
+        Ok(Some((kind, configured)))
     }
 
-    fn start_kind<P: PartialObject>(&self, name: KindName) -> Result<RuntimeKind<P>, PlaneError> {
+    fn run_kind<P: PartialObject, X>(
+        &self,
+        name: KindName,
+        configure: impl FnOnce(&mut informers::Builder<P>) -> X,
+    ) -> Result<(RuntimeKind<P>, X), PlaneError> {
         let key = ObjectKey::new(None, &name.to_string())
             .map_err(|why| super::name::KindNameError { text: name.to_string(), why })?;
         let states = watch::Sender::new(KindState::Unknown);
@@ -97,7 +157,9 @@ impl Plane {
             paged: AtomicU64::default(),
         };
         let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(source);
-        let (informer, receiver) = (Informer::builder(source).build(), served.subscribe());
+        let mut informer = Informer::builder(source);
+        let configured = configure(&mut informer);
+        let (informer, receiver) = (informer.build(), served.subscribe());
         let of_kind: Arc<dyn ListWatch<Arc<ServedKind>>> = Arc::new(ServedKindSource(served.subscribe()));
         let of_kind = Informer::builder(of_kind).build();
         self.run_informer(&self.unused_name(&name.to_string()), &informer)?;
@@ -125,7 +187,7 @@ impl Plane {
                 self.follow(parts, resolver);
             }
         }
-        Ok(RuntimeKind { name, informer, states: of_kind, served: receiver })
+        Ok((RuntimeKind { name, informer, states: of_kind, served: receiver }, configured))
     }
 
     /// Returns a name for diagnostics that no informer has, as two types may decode one kind.

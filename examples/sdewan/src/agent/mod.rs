@@ -1,0 +1,21 @@
+//! The agent: one subject per CNF, planned from informers, pushed to every pod.
+//!
+//! [`sources`] caches the objects of the API; [`facts`] are those of one CNF; [`run`] performs one
+//! run; [`pod`] brings one pod to the desired state, over v2 ([`push_v2`]) or v1 ([`push_v1`]);
+//! [`writes`] are the writes of finalizers and statuses, under the fence of the term.
+
+mod connections;
+mod facts;
+mod memory;
+mod pod;
+mod push_v1;
+mod push_v2;
+mod record;
+mod run;
+mod settings;
+mod shell;
+mod sources;
+mod writes;
+
+pub use settings::AgentSettings;
+pub use shell::Agent;

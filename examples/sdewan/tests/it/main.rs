@@ -1,0 +1,11 @@
+//! Integration tests in one binary, because linking costs more than running.
+
+#![allow(clippy::unwrap_used, reason = "tests panic on failure")]
+
+mod cases;
+mod compose_cases;
+mod crashes;
+mod engine;
+mod lab;
+mod random_model;
+mod scenarios;
