@@ -49,6 +49,9 @@ struct QueuedKey<N, T> {
 #[must_use = "drop it where no lock is held"]
 pub struct Displaced<N, T>(Option<N>, Option<T>);
 
+/// A delivery with its steps, and the states that the queue no longer needs.
+type TakenDelivery<N, T> = (Delivery<N, T>, Steps, Displaced<N, T>);
+
 const NIL: u32 = u32::MAX;
 
 /// Capacity that an empty queue keeps.
@@ -222,7 +225,7 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
     }
 
     /// Takes the next delivery with its steps, and the states that the queue no longer needs.
-    pub(super) fn next(&mut self) -> Option<(Delivery<N, T>, Steps, Displaced<N, T>)> {
+    pub(super) fn next(&mut self) -> Option<TakenDelivery<N, T>> {
         let first = self.first;
         let marks = match first {
             NIL => &mut self.end,
