@@ -17,8 +17,11 @@ use crate::reconcile::WriteWait;
 /// that the requests parked in it become the next run.
 pub(super) struct OpenWindow<K: Request, S, R> {
     /// `None` if own writes request runs, or the window was closed.
-    open: Option<(Arc<RunContext<K, S, R>>, K)>,
+    open: Option<WindowOwner<K, S, R>>,
 }
+
+/// The controller of a window, and its key.
+type WindowOwner<K, S, R> = (Arc<RunContext<K, S, R>>, K);
 
 impl<K: Request, S, R> OpenWindow<K, S, R> {
     /// Opens the window. Called before the subject is read: an earlier change may be missing in it.
