@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p17_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p20_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -31,6 +31,9 @@
 //! | 15 | A wait for a condition on cached objects ends with its first state | `p15_…` |
 //! | 16 | A kind may be defined and deleted while its controllers run; none is lost or stuck | `p16_…` |
 //! | 17 | The server is configured; one object is watched alone; passwords stay in their object | `p17_…` |
+//! | 18 | One source defines a kind for an embedded server and any cluster, mistakes fail at the start | `p18_…` |
+//! | 19 | Definitions on a cluster are compared, and updated only compatibly and on request | `p19_…` |
+//! | 20 | Controllers write the fields of a status that they own, and keep those of others | `p20_…` |
 //! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
 //! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
@@ -172,6 +175,10 @@ pub use {k8s_openapi, kube_core, prometheus_client, schemars, serde, serde_json,
 pub use diagnostics::{DiagnosticsError, PORTS};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use diagnostics::{ExplainError, explain};
+pub use kind::{
+    ConditionState, Conditions, DefinitionDifference, KindDefinition, SectionWrite, SectionWrites,
+    differences,
+};
 #[cfg(feature = "logs")]
 pub use logs::logs;
 pub use machinery_controllers::{Next, OwnWrites, Reconcile, ReconcileBatch, Run, Settings, changed, with};

@@ -75,7 +75,8 @@ pub(super) fn clash(own: &[Arc<Kind>]) -> Option<String> {
     let clashes = |(at, kind): &(usize, &Arc<Kind>)| {
         taken.accept(*at, &kind.group, &kind.names, &KindNames::default()).conflict.is_some()
     };
-    own.iter().enumerate().find(clashes).map(|(_, kind)| kind.resource())
+    // The versions of one kind share its names.
+    own.iter().filter(|kind| kind.stored.is_none()).enumerate().find(clashes).map(|(_, kind)| kind.resource())
 }
 
 fn make(

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::carry::carry;
+use super::sections::Sections;
 use super::wrong::{ROOT, Wrong};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
@@ -19,6 +20,7 @@ pub(super) struct Typed<K> {
     pub(super) validating: Option<Box<Validating<K>>>,
     pub(super) status: Option<Box<StatusHook<K>>>,
     pub(super) stamping: Option<Box<Stamping<K>>>,
+    pub(super) sections: Option<Sections>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
 }
 
@@ -35,7 +37,14 @@ const STATUS: &str = "status";
 impl<K> Typed<K> {
     /// Hooks that only require that objects can be decoded.
     pub(super) const fn new() -> Self {
-        Self { defaulting: None, validating: None, status: None, stamping: None, guards: Vec::new() }
+        Self {
+            defaulting: None,
+            validating: None,
+            status: None,
+            stamping: None,
+            sections: None,
+            guards: Vec::new(),
+        }
     }
 }
 
@@ -77,6 +86,9 @@ impl<K: Serialize + DeserializeOwned + 'static> KindHooks for Typed<K> {
     }
 
     fn stamp(&self, new: &mut Value, old: Option<&Value>, now: Timestamp) {
+        if let Some(sections) = &self.sections {
+            sections.stamp(new, old, now);
+        }
         let Some(stamping) = &self.stamping else { return };
         // One that cannot be read is refused by the check.
         let Ok(mut typed) = K::deserialize(&*new) else { return };

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::guard::Beside;
 use super::hooks::Typed;
+use super::sections::Sections;
 use super::wrong::Wrong;
 use crate::kind::KindHooks;
 use crate::server::Builder;
@@ -84,12 +85,16 @@ use crate::server::Builder;
 pub struct KindOf<K> {
     definition: Value,
     typed: Typed<K>,
+    /// The reason why the declared sections are malformed.
+    wrong: Option<String>,
 }
 
 /// The kind without its Rust type.
 pub(crate) struct Own {
     pub(crate) definition: Value,
     pub(crate) hooks: Arc<dyn KindHooks>,
+    /// An error of the declaration, for the start of the server.
+    pub(crate) wrong: Option<String>,
 }
 
 impl<K> KindOf<K> {
@@ -103,9 +108,25 @@ impl<K> KindOf<K> {
         Self::defined(serde_json::to_value(K::crd()).unwrap_or_default())
     }
 
-    /// Returns the kind of a given `CustomResourceDefinition`. It must have one version.
+    /// Returns the kind of a given `CustomResourceDefinition`, in any number of versions. All of
+    /// them are read as `K`, so their schemas should be identical.
+    ///
+    /// If its annotation `machinery.dev/sections` declares sections, each write records the times
+    /// of those that it changes:
+    /// `{"at": ".writes", "sections": [{"name": "spec", "paths": [".spec"]}]}`.
     pub fn defined(definition: Value) -> Self {
-        Self { definition, typed: Typed::new() }
+        let (sections, wrong) = match Sections::of(&definition) {
+            Ok(sections) => (sections, None),
+            Err(wrong) => (None, Some(wrong)),
+        };
+        Self { definition, typed: Typed { sections, ..Typed::new() }, wrong }
+    }
+
+    /// Drops the CEL rules of the schema, which are for other clusters: functions of this kind
+    /// check the same, with other errors or at less cost.
+    pub fn without_rules(mut self) -> Self {
+        drop_rules(&mut self.definition);
+        self
     }
 
     /// Fills in omitted fields on every write, after the defaults of the schema. Changes of
@@ -146,6 +167,14 @@ impl<K> KindOf<K> {
     ) -> Self {
         self.typed.stamping = Some(Box::new(stamping));
         self
+    }
+
+    /// Stamps an object as a write through this server does: for webhooks of other servers.
+    pub fn stamp(&self, new: &mut Value, old: Option<&Value>, now: Timestamp)
+    where
+        K: Serialize + DeserializeOwned + 'static,
+    {
+        self.typed.stamp(new, old, now);
     }
 
     /// Adds a cross-object invariant. `keys` returns the keys of an object; `check` returns the
@@ -208,7 +237,7 @@ impl<K> KindOf<K> {
 impl<K: Serialize + DeserializeOwned + Send + Sync + 'static> KindOf<K> {
     /// Returns the kind without its Rust type.
     pub(crate) fn into_own(self) -> Own {
-        Own { definition: self.definition, hooks: Arc::new(self.typed) }
+        Own { definition: self.definition, hooks: Arc::new(self.typed), wrong: self.wrong }
     }
 }
 
@@ -227,6 +256,17 @@ impl Builder {
         K: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         self.own(kind.into_own())
+    }
+}
+
+fn drop_rules(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.remove("x-kubernetes-validations");
+            fields.values_mut().for_each(drop_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_rules),
+        _ => {}
     }
 }
 

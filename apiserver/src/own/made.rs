@@ -8,17 +8,18 @@ use super::Own;
 use crate::crd::{self, DefinedKinds};
 use crate::guard::check_names;
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::kind::{Kind, Replaced};
+use crate::kind::{Kind, KindHooks, Replaced};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::{Environment, StartError};
 use crate::strategy::{self, Context, New, meta_text};
 
-/// Builds the kind. Its definition is validated like one on the wire.
-pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, StartError> {
-    let Own { mut definition, hooks } = own;
+/// Builds the kind in its served versions. Its definition is validated like one on the wire.
+pub(crate) fn made(own: Own, environment: &Environment) -> Result<Vec<Arc<Kind>>, StartError> {
+    let Own { mut definition, hooks, wrong } = own;
     let name = meta_text(&definition, "name").to_owned();
     let refused = |why| StartError::Definition { name: name.clone(), why };
+    wrong.map_or(Ok(()), Err).map_err(&refused)?;
     check_names(hooks.guards().iter().map(|guard| guard.name())).map_err(|(_, why)| refused(why))?;
     let kind = native::definition();
     kind.check_types(&definition).map_err(&refused)?;
@@ -35,17 +36,32 @@ pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, Sta
     let wrong = |errors: Vec<FieldError>| {
         refused(errors.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", "))
     };
-    let versions = definition["spec"]["versions"].as_array().map_or(0, Vec::len);
     let names = crd::names(&definition["spec"]["names"]);
-    let DefinedKinds { mut served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
+    let DefinedKinds { served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
     if !found.is_empty() {
         return Err(wrong(found));
     }
-    match (versions, served.pop().and_then(Arc::into_inner)) {
-        // Never stored: two versions of the program would overwrite it alternately.
-        (1, Some(kind)) => Ok(Arc::new(Kind { hooks, definition: None, ..kind })),
-        _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),
-    }
+    with_hooks(served, &hooks).ok_or_else(|| refused("its storage version must be served".into()))
+}
+
+/// Gives all versions the hooks of the type, and others than the storage version a reference to it.
+/// None without a storage version.
+fn with_hooks(served: Vec<Arc<Kind>>, hooks: &Arc<dyn KindHooks>) -> Option<Vec<Arc<Kind>>> {
+    // The definition is never stored: two versions of the program would overwrite it alternately.
+    let with = |kind: Arc<Kind>, stored| {
+        let kind = Arc::into_inner(kind)?;
+        Some(Arc::new(Kind { hooks: hooks.clone(), definition: None, stored, ..kind }))
+    };
+    let (others, stored): (Vec<_>, Vec<_>) = served.into_iter().partition(|kind| kind.stored.is_some());
+    // Each other version has a reference to the storage version, which ends here.
+    let others = others
+        .into_iter()
+        .map(|kind| Arc::into_inner(kind).map(|kind| Arc::new(Kind { stored: None, ..kind })));
+    let others = others.collect::<Option<Vec<_>>>()?;
+    let stored = with(stored.into_iter().next()?, None)?;
+    let others =
+        others.into_iter().map(|kind| with(kind, Some(stored.clone()))).collect::<Option<Vec<_>>>()?;
+    Some([stored].into_iter().chain(others).collect())
 }
 
 /// 422: a kind of the program cannot be defined by a CustomResourceDefinition as well.

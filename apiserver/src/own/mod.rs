@@ -5,6 +5,7 @@ mod guard;
 mod hooks;
 mod kind_of;
 mod made;
+mod sections;
 mod wrong;
 
 pub use kind_of::KindOf;

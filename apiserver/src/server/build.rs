@@ -274,6 +274,7 @@ impl Builder {
         let seed = u64::from_le_bytes(self.environment.bytes());
         let own =
             self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
+        let own = own.concat();
         let guards = CrossGuards::build(self.guards)?;
         let checks = Checks::new(&own, &guards, &self.limits);
         let metrics = Metrics::new(&self.limits);

@@ -101,6 +101,9 @@ impl Application<'_> {
     /// Returns the merged object with its managed fields.
     fn over(&self, old: Option<&Value>, request: &ObjectRequest<'_>) -> Result<Value, Refusal> {
         let kind = request.kind;
+        if let Some(old) = old.filter(|_| request.subresource == Subresource::Status) {
+            self.check_uid(old, request)?;
+        }
         let write = managed::Write {
             manager: self.manager,
             subresource: request.subresource.name(),
@@ -123,6 +126,20 @@ impl Application<'_> {
         dedup_owners(metadata_mut(&mut new));
         kind.reshape_applied(&mut new);
         Ok(new)
+    }
+
+    /// Returns an error if a status is applied for another UID. Kubernetes ignores it here, and
+    /// checks it in every other write: the status of an object must not become that of its
+    /// successor.
+    fn check_uid(&self, old: &Value, request: &ObjectRequest<'_>) -> Result<(), Refusal> {
+        let (applied, stored) = (meta_text(&self.object, "uid"), meta_text(old, "uid"));
+        if applied.is_empty() || applied == stored {
+            return Ok(());
+        }
+        let message = format!("UID in precondition: {applied}, UID in object meta: {stored}");
+        let mut refusal = conflict(request.kind, request.name(), &format!("Precondition failed: {message}"));
+        refusal.causes.push(Cause { reason: "UIDMismatch", message, field: "metadata.uid".into() });
+        Err(refusal)
     }
 
     /// Returns an error unless the user may create the object.

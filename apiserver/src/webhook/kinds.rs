@@ -31,7 +31,11 @@ impl HookedKind {
     /// # Errors
     /// The definition lacks a name or a version.
     pub(super) fn of(own: Own) -> Result<Self, WebhookServerError> {
-        let Own { definition, hooks } = own;
+        let Own { definition, hooks, wrong } = own;
+        if let Some(why) = wrong {
+            let name = meta_text(&definition, "name").to_owned();
+            return Err(WebhookServerError::Hook { name, why });
+        }
         let spec = &definition["spec"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let version = spec["versions"].as_array().and_then(|versions| versions.first());

@@ -217,16 +217,62 @@ async fn an_invalid_kind_fails_the_start() {
         Some(StartError::Definition { why, .. }) => why,
         other => panic!("{other:?}"),
     };
-    let mut two = definition();
-    let mut second = two["spec"]["versions"][0].clone();
-    (second["name"], second["storage"]) = ("v2".into(), false.into());
-    two["spec"]["versions"].as_array_mut().unwrap().push(second);
-    assert!(why(two).await.contains("one version"));
+    let mut unserved = two_versions();
+    unserved["spec"]["versions"][0]["served"] = false.into();
+    assert!(why(unserved).await.contains("must be served"));
+    let mut sections = definition();
+    sections["metadata"]["annotations"] = json!({"machinery.dev/sections": "{}"});
+    assert!(why(sections).await.contains("machinery.dev/sections: missing field"));
     let mut misnamed = definition();
     misnamed["metadata"]["name"] = "other".into();
     assert!(why(misnamed).await.contains("metadata.name"));
     assert!(why(json!({})).await.contains("spec.group"));
     assert_eq!(Widget::crd_name(), "widgets.example.com");
+}
+
+fn two_versions() -> Value {
+    let mut two = definition();
+    let mut second = two["spec"]["versions"][0].clone();
+    (second["name"], second["storage"]) = ("v1beta1".into(), false.into());
+    two["spec"]["versions"].as_array_mut().unwrap().push(second);
+    two
+}
+
+/// Objects are stored in one version, and the hooks of the type apply to writes of each.
+#[tokio::test]
+async fn a_kind_in_several_versions_has_its_hooks_in_each() {
+    let one_color = |widget: &Widget| widget.spec.color.clone();
+    let taken = |_: &Widget, others: &[std::sync::Arc<Widget>]| {
+        let reason = "the color is taken".to_owned();
+        others.first().map(|_| InvalidField { field: "spec.color".into(), reason }).into_iter().collect()
+    };
+    let kind: KindOf<Widget> = KindOf::defined(two_versions()).guard("color", one_color, taken);
+    let server = start(kind.defaulting(|widget| widget.spec.size = Some(7))).await.unwrap();
+    let wire = Client::of(&server);
+    let old_path = PATH.replace("/v1/", "/v1beta1/");
+    let of = |version: &str, name: &str, color: &str| {
+        let mut object = object(name, &json!({"color": color}));
+        object["apiVersion"] = format!("example.com/{version}").into();
+        object
+    };
+    let made = wire.post(&old_path, &of("v1beta1", "a", "red")).await.fine();
+    assert_eq!((&made["apiVersion"], &made["spec"]["size"]), (&"example.com/v1beta1".into(), &7.into()));
+    let same = wire.get(&format!("{PATH}/a")).await.fine();
+    assert_eq!((&same["apiVersion"], &same["spec"]), (&"example.com/v1".into(), &made["spec"]));
+    for (path, version) in [(PATH, "v1"), (&*old_path, "v1beta1")] {
+        let refused = wire.post(path, &of(version, "b", "red")).await;
+        assert!(refused.refused().2.contains("the color is taken"), "{refused:?}");
+        wire.post(path, &of(version, version, if version == "v1" { "blue" } else { "green" })).await.fine();
+    }
+    let listed = wire.get(&old_path).await.fine();
+    let versions = listed["items"].as_array().unwrap().iter().map(|item| item["apiVersion"].clone());
+    assert_eq!(versions.collect::<Vec<_>>(), vec![Value::from("example.com/v1beta1"); 3]);
+    let changed =
+        wire.merge(&format!("{old_path}/a"), &json!({"metadata": {"labels": {"x": "y"}}})).await.fine();
+    assert_eq!(changed["spec"], made["spec"]);
+    let groups = wire.get("/apis").await.fine();
+    let group = groups["groups"].as_array().unwrap().iter().find(|group| group["name"] == "example.com");
+    assert_eq!(group.unwrap()["versions"].as_array().unwrap().len(), 2);
 }
 
 /// Widgets with a server-side note of the last write, beside the metadata; their color is

@@ -2,7 +2,7 @@
 //! and node agents that create interfaces and the flows between them. A rewrite of KOS, the
 //! Kubernetes OVS SDN in Go, which comments here call the original.
 //!
-//! - [`model`]: the API kinds with validation, stamping, and their CustomResourceDefinitions.
+//! - [`model`]: the API kinds with validation, and their CustomResourceDefinitions.
 //! - [`plan`]: all decisions, as pure functions and state machines.
 //! - [`drive`]: the data path of a node: the trait [`Fabric`](drive::Fabric) of a switch, and
 //!   implementations.
@@ -37,7 +37,7 @@
 //! | 14 | Arbitrary bytes panic neither switch nor frame parser, and are forwarded only as the flows say | `arbitrary_frames_follow_the_flows`, `arbitrary_bytes_do_not_panic` |
 //! | 15 | An attachment that changes its network converges, in every order of events | `plan/races/moves.rs` |
 //! | 16 | A crash before or after any effect of a component changes nothing in the converged state: no object or interface is left over | `controllers_crashing_at_any_effect_converge_to_the_same_state`, `agent_crashing_at_any_effect_converges_to_the_same_state` |
-//! | 17 | Each component can run as a process with the rights of its role only; frames travel between processes as VXLAN | `each_component_runs_as_a_process_with_its_own_role`, `frames_go_between_processes_over_udp`, `vxlan_header_matches_the_rfc` |
+//! | 17 | Each component can run as a process with the rights of its role only; frames travel between processes as VXLAN | `each_component_runs_as_a_process_with_its_own_role` (also: kubectl waits for conditions), `frames_go_between_processes_over_udp`, `vxlan_header_matches_the_rfc` |
 //! | 18 | A webhook validates and stamps for other servers as our server does | `new_object_is_stamped_without_status`, `invalid_objects_are_denied_with_causes`, `reviews_are_answered_over_tls`, `webhook_manifests_have_all_kinds` |
 //! | 19 | A load is generated as planned, and measured | `no_slot_is_used_twice_at_a_time`, `load_is_created_tested_and_reported`, `contended_load_is_reported_separately` |
 //! | 20 | A namespace of a workload belongs to one agent, from its first moment; those of others are never changed, and a deleted one is not kept alive | `namespaces_of_others_are_left_alone`, `a_name_without_namespace_keeps_its_owner`, `a_namespace_deleted_by_hand_is_reported`, `an_orphan_of_a_killed_switch_is_replaced` |

@@ -124,10 +124,9 @@ impl Prober {
 
     async fn execute(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<ProbeStatus, ProbeError> {
         let node = spec.node.clone();
-        let mut probe = Probe::new("", spec);
+        let mut probe = Probe::named(from.metadata.namespace.as_deref().unwrap_or_default(), "", spec);
         probe.metadata.name = None;
         probe.metadata.generate_name = Some("probe-".into());
-        probe.metadata.namespace = from.metadata.namespace.clone();
         let made = self.probes.create(&probe).await?.object;
         let key = machinery::objects::Object::key(&made);
         let uid = made.metadata.uid.as_deref().and_then(Uid::new);

@@ -109,13 +109,19 @@ pub(super) fn deletion(deletion: &Deletion) -> Vec<u8> {
     options.to_string().into_bytes()
 }
 
-/// Encodes a patch with its preconditions, and returns its content type.
-pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static str, Vec<u8>), WriteError> {
+/// Encodes a patch with its preconditions, and returns its content type. `machinery` is whether the
+/// server is one of Machinery, which checks the UID of an applied status.
+pub(super) fn patch(
+    patch: &Patch,
+    only_if: &Preconditions,
+    machinery: bool,
+) -> Result<(&'static str, Vec<u8>), WriteError> {
     let content_type = match &patch.format {
         PatchFormat::Json => "application/json-patch+json",
         PatchFormat::Merge => "application/merge-patch+json",
-        // An apply creates a missing object, whatever version is required; not so with a UID.
-        PatchFormat::Apply { .. } if only_if.version.is_some() && only_if.uid.is_none() => {
+        // An apply creates a missing object, whatever version is required; not so with a UID, and not by
+        // its status.
+        PatchFormat::Apply { .. } if only_if.version.is_some() && only_if.uid.is_none() && !patch.status => {
             let what = "apply with a version and no UID as conditions";
             return Err(SourceError::Unsupported { what }.into());
         }
@@ -126,7 +132,8 @@ pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static 
         return Ok((content_type, patch.body.to_vec()));
     }
     // Of a status patch, servers ignore other fields, except the version.
-    if patch.status && patch.format != PatchFormat::Json && only_if.uid.is_some() {
+    let is_checked = machinery && matches!(patch.format, PatchFormat::Apply { .. });
+    if patch.status && patch.format != PatchFormat::Json && only_if.uid.is_some() && !is_checked {
         let what = "UID as a condition of a patch of the status, but in JSON Patch";
         return Err(SourceError::Unsupported { what }.into());
     }

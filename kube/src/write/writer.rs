@@ -85,7 +85,7 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
         only_if: &Preconditions,
     ) -> Result<Written<O>, WriteError> {
         self.check_scope(key)?;
-        let (content_type, body) = body::patch(patch, only_if)?;
+        let (content_type, body) = body::patch(patch, only_if, self.caller.server.machinery)?;
         let mut target = Target::object(&self.caller.kind, key)?;
         if patch.status {
             target = target.below("status");

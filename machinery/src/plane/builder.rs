@@ -34,6 +34,7 @@ pub struct PlaneBuilder {
     #[cfg(feature = "server")]
     pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
+    updates_definitions: bool,
     timeout: Duration,
     pub(super) surroundings: Surroundings,
 }
@@ -60,9 +61,11 @@ pub(super) enum ObjectLocation {
 #[cfg(feature = "embedded")]
 pub(super) type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
 
-/// Creates a missing definition and waits until its kind is served.
+/// Creates a missing definition, or compares and updates an older one, and waits until its kind is
+/// served.
 type EnsureDefinition = Box<
-    dyn for<'p> FnOnce(&'p Plane) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
+    dyn for<'p> FnOnce(&'p Plane, bool) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>>
+        + Send,
 >;
 
 /// Returns a builder for a plane with an embedded server, in memory unless
@@ -130,6 +133,7 @@ impl PlaneBuilder {
             #[cfg(feature = "server")]
             serving: super::serving::Serving::default(),
             definitions: Vec::new(),
+            updates_definitions: false,
             timeout: SHUTDOWN_TIMEOUT,
             surroundings: Surroundings::default(),
         }
@@ -153,7 +157,7 @@ impl PlaneBuilder {
         // Both, as the location is only known at run time.
         #[cfg(feature = "embedded")]
         self.server_parts.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
-        self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self.definitions.push(Box::new(|plane, updates| Box::pin(plane.transport().define::<K>(updates))));
         self
     }
 
@@ -161,7 +165,14 @@ impl PlaneBuilder {
     #[cfg(feature = "embedded")]
     pub fn kind_of<K: ObjectType + CustomResourceExt>(mut self, kind: KindOf<K>) -> Self {
         self.server_parts.push(Box::new(|builder| builder.kind(kind)));
-        self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self.definitions.push(Box::new(|plane, updates| Box::pin(plane.transport().define::<K>(updates))));
+        self
+    }
+
+    /// Updates a cluster's definition of a kind that differs from that of this program, if every
+    /// stored object and client stays valid. By default differences are logged as warnings.
+    pub const fn update_definitions(mut self) -> Self {
+        self.updates_definitions = true;
         self
     }
 
@@ -221,7 +232,8 @@ impl PlaneBuilder {
     /// Starts the plane; returns when all of its kinds are served.
     ///
     /// # Errors
-    /// The server does not start, the cluster cannot be reached, or a definition is rejected.
+    /// The server does not start, the cluster cannot be reached, a definition is rejected, or it
+    /// cannot be updated as requested.
     #[cfg(feature = "server")]
     pub async fn start(mut self) -> Result<Plane, PlaneError> {
         let serving = self.take_serving()?;
@@ -239,7 +251,8 @@ impl PlaneBuilder {
     /// Starts the plane; returns when all of its kinds are served.
     ///
     /// # Errors
-    /// The server does not start, the cluster cannot be reached, or a definition is rejected.
+    /// The server does not start, the cluster cannot be reached, a definition is rejected, or it
+    /// cannot be updated as requested.
     #[cfg(not(feature = "server"))]
     pub async fn start(self) -> Result<Plane, PlaneError> {
         Box::pin(self.start_plane()).await
@@ -278,7 +291,7 @@ impl PlaneBuilder {
         };
         let plane = Plane::new(transport, timeout, surroundings);
         for define in self.definitions {
-            define(&plane).await?;
+            define(&plane, self.updates_definitions).await?;
         }
         Ok(plane)
     }

@@ -69,8 +69,32 @@ pub enum PlaneError {
     Definition {
         /// The kind.
         kind: String,
-        /// The error of creating the definition.
+        /// The error of the write.
         why: machinery_objects::WriteError,
+    },
+    /// The cluster has an older definition of a kind, which cannot be updated to that of this
+    /// program.
+    #[error(
+        "the definition of {kind} on the server cannot be updated, as stored objects or clients would become invalid: \
+         {}; serve a further version, or delete the definition with its objects",
+        .differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    Incompatible {
+        /// The kind.
+        kind: String,
+        /// The incompatible differences.
+        differences: Vec<crate::DefinitionDifference>,
+    },
+    /// The definition of a kind cannot be read, so that it cannot be updated.
+    #[error(
+        "the definition of {kind} cannot be compared, as PlaneBuilder::update_definitions requests: {why}; permit \
+         `get` of customresourcedefinitions in apiextensions.k8s.io"
+    )]
+    Unreadable {
+        /// The kind.
+        kind: String,
+        /// The error of the read.
+        why: machinery_objects::ListError,
     },
     /// The cluster does not serve a kind.
     #[error("{kind} is not served after {seconds} s: {why}")]

@@ -14,6 +14,7 @@ use machinery_objects::{
 use super::fenced::FencedWriter;
 use super::kinds::ObjectType;
 use super::live_list::{ListPage, list_all};
+use super::owned_fields::OwnedFields;
 use super::reporting::ReportingWriter;
 
 /// The objects of one type: reads from the informer's cache, writes to the server.
@@ -146,6 +147,20 @@ impl<K: ObjectType> Objects<K> {
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
         self.writer.update_status(object, only_if).await
+    }
+
+    /// Applies the fields of a status that a controller owns, from `new` to the server's object of
+    /// the same UID as `old`.
+    ///
+    /// # Errors
+    /// As [`OwnedFields::apply`].
+    pub async fn apply_status(
+        &self,
+        fields: &OwnedFields,
+        old: &K,
+        new: &K,
+    ) -> Result<Written<K>, WriteError> {
+        fields.apply(&*self.writer, old, new, &Preconditions::default()).await
     }
 
     /// Patches an object under the given preconditions; without any, the patch applies to every

@@ -178,17 +178,24 @@ impl Transport {
         }
     }
 
-    /// Creates a missing definition and waits until its kind is served.
+    /// Creates a missing definition, or compares an existing one, and waits until its kind is
+    /// served.
     #[cfg_attr(
         not(feature = "kube"),
         allow(clippy::extra_unused_type_parameters, reason = "one of our own has it")
     )]
-    pub(super) async fn define<K: ObjectType + CustomResourceExt>(&self) -> Result<(), PlaneError> {
+    pub(super) async fn define<K: ObjectType + CustomResourceExt>(
+        &self,
+        updates: bool,
+    ) -> Result<(), PlaneError> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { .. } => Ok(()),
+            Self::Embedded { .. } => {
+                let _ = updates;
+                Ok(())
+            }
             #[cfg(feature = "kube")]
-            Self::Cluster { client, server } => super::define::define::<K>(client, server).await,
+            Self::Cluster { client, server } => super::define::define::<K>(client, server, updates).await,
         }
     }
 

@@ -11,7 +11,7 @@ use machinery::{Next, Plane, Reconcile, Run};
 
 use super::setup::{Agent, AgentSettings};
 use crate::drive::FramePath;
-use crate::model::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
+use crate::model::{PROBE_FIELDS, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 use crate::plan::{AddressKey, Interface, desired_local};
 
 /// Time after which an answered probe is deleted if its client did not.
@@ -103,8 +103,8 @@ impl Reconcile<ObjectKey> for ProbeReconciler {
             Ok(path) => self.execute(&probe.spec, path).await,
             Err(error) => ProbeStatus { error, ..ProbeStatus::default() },
         };
-        let probe = Probe { status: Some(ProbeStatus { finished: true, ..status }), ..(*probe).clone() };
-        match self.writer.update_status(&probe, &Preconditions::default()).await {
+        let answer = Probe { status: Some(ProbeStatus { finished: true, ..status }), ..(*probe).clone() };
+        match PROBE_FIELDS.apply(&*self.writer, &probe, &answer, &Preconditions::default()).await {
             Ok(written) => {
                 run.wrote(&written.token, &self.probes);
                 Ok(Next::After(KEPT))

@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinery::controllers::{Controller, Settings};
 use machinery::informers::{AcquireError, Lookup};
-use machinery::objects::{Event, Kind, ObjectKey, Preconditions, WriteError, Written};
+use machinery::objects::{
+    Event, Kind, Object as _, ObjectKey, Patch, PatchFormat, Preconditions, WriteError, Written,
+};
 use machinery::tokio::time::Instant;
 use machinery::{Next, Plane, Reconcile, Run};
+use serde_json::json;
 
 use super::setup::{Agent, Inner};
 use crate::drive::InterfaceError;
-use crate::model::{AttachmentStatus, NetworkAttachment, Peer, Vni};
+use crate::model::{AGENT_FIELDS, AttachmentStatus, NetworkAttachment, Peer, Vni};
 use crate::plan::{AgentStep, AgentView, FINALIZER, PeerLocation, network_of, next_step};
 
 /// Above the number of steps of any correct run.
@@ -75,7 +79,7 @@ impl Agent {
     ) -> Result<Written<NetworkAttachment>, WriteError> {
         let (since, has_errors) = (Instant::now(), !status.errors.host.is_empty());
         let updated = NetworkAttachment { status, ..here.clone() };
-        let written = self.0.writer.update_status(&updated, &Preconditions::default()).await;
+        let written = AGENT_FIELDS.apply(&*self.0.writer, here, &updated, &Preconditions::default()).await;
         self.0.metrics.status_written(
             since,
             here,
@@ -90,13 +94,14 @@ impl Agent {
         here: &NetworkAttachment,
         present: bool,
     ) -> Result<Written<NetworkAttachment>, WriteError> {
-        let mut here = here.clone();
-        let finalizers = here.metadata.finalizers.get_or_insert_default();
-        finalizers.retain(|finalizer| finalizer != FINALIZER);
-        if present {
-            finalizers.push(FINALIZER.into());
-        }
-        self.0.writer.update(&here, &Preconditions::default()).await
+        let others = here.metadata.finalizers.iter().flatten().map(String::as_str);
+        let others = others.filter(|finalizer| *finalizer != FINALIZER);
+        let finalizers: Vec<&str> = others.chain(present.then_some(FINALIZER)).collect();
+        let body = json!({"metadata": {"finalizers": finalizers}}).to_string();
+        let patch = Patch { format: PatchFormat::Merge, body: body.into_bytes().into(), status: false };
+        // The list is replaced: none of another writer is lost.
+        let only_if = Preconditions { version: here.version(), ..Preconditions::default() };
+        self.0.writer.patch(&here.key(), &patch, &only_if).await
     }
 }
 
@@ -124,6 +129,7 @@ impl Reconcile<ObjectKey> for Agent {
                 actual: have.as_ref(),
                 report: report.as_ref(),
                 errors: &wrong,
+                now: Timestamp::now(),
                 failed: failed.is_some(),
             });
             let written = match (step, &here) {

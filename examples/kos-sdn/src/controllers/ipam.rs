@@ -8,13 +8,15 @@ use machinery::controllers::{
     SilenceDetector, Term,
 };
 use machinery::informers::Index;
-use machinery::objects::{Event, Fence, Object as _, ObjectKey, Uid, WriteError};
+use machinery::objects::{Event, Fence, Object as _, ObjectKey, Preconditions, Uid, WriteError};
 use machinery::tokio::time::{Duration, Instant};
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::IpamMetrics;
-use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Subnet};
+use crate::model::{
+    AttachmentStatus, Cidr, IPAM_FIELDS, IPLock, LockSpec, NetworkAttachment, SILENCE_FIELDS, Subnet,
+};
 use crate::plan::{
     AddressFailure, AddressKey, address_pool, assigned, is_on_interface, is_unanswered, recorded_address,
     subnet_pool, unanswered, waiting_since,
@@ -177,8 +179,21 @@ impl Ipam {
         let attachments =
             fence.iter().chain(&self.term).fold(attachments, |objects, fence| objects.fenced(fence));
         let (since, has_errors) = (Instant::now(), !status.errors.ipam.is_empty());
-        let says = NetworkAttachment { status, ..attachment.clone() };
-        let written = attachments.update_status(&says).await;
+        let mut says = NetworkAttachment { status, ..attachment.clone() };
+        let status = &mut says.status;
+        let fields = if status.errors.host == attachment.status.errors.host {
+            status.conditions.set(status.address_assigned(), &attachment.metadata, Timestamp::now());
+            IPAM_FIELDS
+        } else {
+            status.conditions.set(status.ready(), &attachment.metadata, Timestamp::now());
+            SILENCE_FIELDS
+        };
+        let (writer, none) = (attachments.writer(), Preconditions::default());
+        let written = match &self.term {
+            Some(_) => fields.apply(&*writer, attachment, &says, &none).await,
+            // Another controller may write the same fields.
+            None => fields.apply_if_unchanged(&*writer, attachment, &says, &none).await,
+        };
         let after = written.as_ref().map(|written| &written.object);
         self.inner.metrics.wrote(since, attachment, after, has_errors);
         match written {

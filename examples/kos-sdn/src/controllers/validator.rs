@@ -3,15 +3,16 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinery::controllers::{Controller, Note, Recorder, Term};
-use machinery::objects::{FieldTerm, Filter, Object, ObjectKey};
+use machinery::objects::{FieldTerm, Filter, Object, ObjectKey, Preconditions};
 use machinery::sync::Mutex;
 use machinery::tokio::time::Instant;
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::ValidatorMetrics;
-use crate::model::{Subnet, SubnetStatus, Vni};
+use crate::model::{Subnet, SubnetStatus, VALIDATOR_FIELDS, Vni};
 use crate::plan::{BeginOutcome, Examination, SubnetValidator, Verdict};
 
 /// Retry delay if a conflicting subnet has not begun examination.
@@ -113,8 +114,11 @@ impl ValidatorReconciler {
     async fn write_status(&self, subnet: &Subnet, status: SubnetStatus, run: &Run) -> machinery::Result {
         self.note(subnet, &status);
         let (since, has_errors) = (Instant::now(), !status.errors.is_empty());
-        let judged = Subnet { status, ..subnet.clone() };
-        let written = self.subnets.update_status(&judged).await;
+        let mut judged = Subnet { status, ..subnet.clone() };
+        judged.status.conditions.set(judged.status.validated(), &subnet.metadata, Timestamp::now());
+        // The verdict is about this version.
+        let only_if = Preconditions { version: subnet.version(), ..Preconditions::default() };
+        let written = VALIDATOR_FIELDS.apply(&*self.subnets.writer(), subnet, &judged, &only_if).await;
         let after = written.as_ref().map(|written| &written.object);
         self.metrics.wrote(since, subnet, after, has_errors);
         run.wrote(&written?.token, &self.subnets);

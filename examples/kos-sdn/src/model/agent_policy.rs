@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::agent_writes::AGENT_PREFIX;
-use super::kind::GROUP;
+use super::definition::GROUP;
 use super::roles::AGENTS;
 
 /// The values of an attachment's status that are its address, with their defaults.

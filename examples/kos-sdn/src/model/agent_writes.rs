@@ -5,11 +5,12 @@
 
 use async_trait::async_trait;
 use machinery::apiserver::{Admission, Attributes, Denied, Identity, Operation};
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::kind::GROUP;
+use super::AttachmentStatus;
+use super::definition::GROUP;
 use super::roles::AGENTS;
-use super::stamp::same_address;
 
 /// Prefix of the users of node agents; the rest is the name of the node.
 pub(super) const AGENT_PREFIX: &str = "kos-agent:";
@@ -85,6 +86,22 @@ impl AgentWrite<'_> {
             }
         }
     }
+}
+
+/// Returns true if two statuses of an attachment have the same address section. A malformed one
+/// equals none.
+fn same_address(one: &Value, other: &Value) -> bool {
+    let read = |status: &Value| match status {
+        Value::Null => Some(AttachmentStatus::default()),
+        status => AttachmentStatus::deserialize(status).ok(),
+    };
+    matches!((read(one), read(other)), (Some(one), Some(other)) if address(&one) == address(&other))
+}
+
+fn address(status: &AttachmentStatus) -> impl PartialEq {
+    let AttachmentStatus { lock_uid, address_vni, ipv4, prefix_length, address_contention, .. } = status;
+    let place = (lock_uid, address_vni, ipv4, prefix_length);
+    (place, address_contention, &status.subnet_creation_time, &status.errors.ipam)
 }
 
 fn is_agent(user: &Identity) -> bool {

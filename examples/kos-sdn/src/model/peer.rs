@@ -8,7 +8,7 @@ use machinery::kube::KeyMetadata;
 use machinery::objects::{Labels, Object, ObjectKey, ResourceVersion};
 use serde::{Deserialize, Deserializer};
 
-use super::extended::Section;
+use super::sections::Section;
 use super::vni::Vni;
 
 /// An attachment on another node. All other fields are skipped while decoding.
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for PeerWrites {
         }
         let Extended { writes } = Extended::deserialize(from)?;
         let of = |section: Section| {
-            let write = writes.iter().find(|write| write.section == section.name());
+            let write = writes.iter().find(|write| write.section == section.as_ref());
             write.map(|write| MicroTimestamp::read(&write.server_time)).unwrap_or_default()
         };
         Ok(Self { spec: of(Section::Spec), implementation: of(Section::Implementation) })

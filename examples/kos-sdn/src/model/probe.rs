@@ -1,17 +1,29 @@
 //! `Probe`: a request to a node agent to send or trace frames, and the agent's result.
 
-use super::kind::VERSION;
+use machinery::OwnedFields;
+
+use super::definition::{GROUP, VERSION};
+
+/// The fields that a node agent writes.
+pub const PROBE_FIELDS: OwnedFields = OwnedFields::new("kos-agent", &[".status"], &[]);
 
 machinery::kinds! {
     /// A request to the agent of one node: send frames from an interface there, or trace the flows
     /// for them. The client deletes it after the answer; the agent deletes finished probes after
     /// ten minutes.
-    #[kube(
-        group = "network.example.com", version = "v1alpha1", kind = "Probe", namespaced, category = "kos",
-        status = "ProbeStatus", selectable = ".spec.node",
-        printcolumn = r#"{"name": "Node", "type": "string", "jsonPath": ".spec.node"}"#,
-        printcolumn = r#"{"name": "Finished", "type": "boolean", "jsonPath": ".status.finished"}"#,
+    #[kind(
+        group = GROUP, version = VERSION, namespaced, category = "kos", selectable = ".spec.node",
+        column("Node", ".spec.node"), column("Finished", ".status.finished"),
     )]
+    pub struct Probe {
+        /// The request.
+        pub spec: ProbeSpec,
+        /// The result of a probe.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub status: Option<ProbeStatus>,
+    }
+
+    /// The operation that a probe requests, and its frames.
     pub struct ProbeSpec {
         /// The node that executes the probe.
         pub node: String,
@@ -58,8 +70,3 @@ machinery::kinds! {
         Arriving,
     }
 }
-
-const _: () = assert!(
-    matches!(VERSION.as_bytes(), b"v1alpha1"),
-    "derive macros take no constants: adjust the attribute above"
-);

@@ -3,7 +3,7 @@
 use machinery::Component;
 
 use super::agent_policy::agent_policy;
-use super::kind::GROUP;
+use super::definition::GROUP;
 
 /// The user of the controllers.
 pub const CONTROLLERS: &str = "kos-controllers";
@@ -17,7 +17,7 @@ const READ: &[&str] = &["get", "list", "watch"];
 pub fn controllers() -> Component {
     Component::user(CONTROLLERS)
         .may(READ, GROUP, &["subnets", "networkattachments"])
-        .may(&["get", "update"], GROUP, &["subnets/status", "networkattachments/status"])
+        .may(&["get", "patch", "update"], GROUP, &["subnets/status", "networkattachments/status"])
         .may(&["get", "list", "watch", "create", "delete"], GROUP, &["iplocks"])
         .electing_leaders()
         .recording_events()
@@ -30,11 +30,11 @@ pub fn controllers() -> Component {
 #[must_use]
 pub fn agents() -> Component {
     Component::group(AGENTS)
-        // `update` is for the finalizer.
-        .may(&["get", "list", "watch", "update"], GROUP, &["networkattachments"])
-        .may(&["get", "update"], GROUP, &["networkattachments/status"])
+        // The finalizer; `update` here and below is for programs before `patch`.
+        .may(&["get", "list", "watch", "patch", "update"], GROUP, &["networkattachments"])
+        .may(&["get", "patch", "update"], GROUP, &["networkattachments/status"])
         .may(&["get", "list", "watch", "delete"], GROUP, &["probes"])
-        .may(&["get", "update"], GROUP, &["probes/status"])
+        .may(&["get", "patch", "update"], GROUP, &["probes/status"])
         .recording_events()
 }
 

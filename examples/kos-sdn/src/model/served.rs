@@ -2,16 +2,14 @@
 
 use machinery::apiserver::{AdmissionHooks, KindOf};
 
-use super::definition::definition;
 use super::guard::{conflicts_with_others, networks};
-use super::stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 use super::validate::{validate_attachment, validate_lock, validate_subnet};
 use super::{IPLock, NetworkAttachment, Probe, Subnet};
 
 /// Subnets. The guard rejects a subnet that overlaps another of its network or has another
 /// namespace.
 pub fn subnets() -> KindOf<Subnet> {
-    KindOf::defined(definition::<Subnet>()).validating(validate_subnet).stamping(stamp_subnet).guard(
+    KindOf::new().without_rules().validating(validate_subnet).guard(
         "disjoint",
         networks,
         conflicts_with_others,
@@ -20,14 +18,12 @@ pub fn subnets() -> KindOf<Subnet> {
 
 /// Attachments.
 pub fn network_attachments() -> KindOf<NetworkAttachment> {
-    KindOf::defined(definition::<NetworkAttachment>())
-        .validating(validate_attachment)
-        .stamping(stamp_attachment)
+    KindOf::new().without_rules().validating(validate_attachment)
 }
 
 /// Address locks.
 pub fn ip_locks() -> KindOf<IPLock> {
-    KindOf::defined(definition::<IPLock>()).validating(validate_lock).stamping(stamp_lock)
+    KindOf::new().without_rules().validating(validate_lock)
 }
 
 /// Probes.

@@ -5,6 +5,7 @@
 
 use std::net::Ipv4Addr;
 
+use jiff::Timestamp;
 use machinery::objects::Object as _;
 
 use super::{AddressKey, LocalInterface, RemoteInterface};
@@ -63,6 +64,8 @@ pub struct AgentView<'a> {
     /// Errors of the attachment on this node: programs not allowed, or the failure of the last
     /// step.
     pub errors: &'a [String],
+    /// The time, for conditions that change.
+    pub now: Timestamp,
     /// Whether the last step failed: the error is reported and no other step is tried.
     pub failed: bool,
 }
@@ -163,6 +166,12 @@ fn desired_status(here: &NetworkAttachment, sight: &AgentView<'_>) -> Attachment
             status.host_ip.clear();
             status.post_create_exec_report = None;
         }
+    }
+    let ready = status.ready();
+    // Its absence says the same, without a write per new attachment.
+    let is_implied = ready.holds == Some(false) && status.errors.host.is_empty();
+    if !is_implied || status.conditions.find(ready.name).is_some() {
+        status.conditions.set(ready, &here.metadata, sight.now);
     }
     status
 }

@@ -36,7 +36,7 @@ struct SeenSubnet {
 }
 
 /// The result of beginning with a subnet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BeginOutcome {
     /// Subnets to examine again: the subnet that blocked them was deleted.
     pub wake: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct BeginOutcome {
 }
 
 /// The examination that a subnet needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Examination {
     /// None: it is deleted, validated or already reported invalid.
     Skip,
@@ -57,7 +57,7 @@ pub enum Examination {
 }
 
 /// The result of judging a subnet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// A conflicting subnet has not begun examination, so its deletion would not trigger this one.
     /// Retry after a short delay.
@@ -124,7 +124,8 @@ impl SubnetValidator {
         }
         let mut errors: Vec<String> = found.into_iter().flat_map(|(_, conflicts)| conflicts).collect();
         errors.sort();
-        let status = SubnetStatus { validated: errors.is_empty(), errors };
+        let conditions = subnet.status.conditions.clone();
+        let status = SubnetStatus { validated: errors.is_empty(), errors, conditions };
         if status == subnet.status { Verdict::Unchanged } else { Verdict::Write(status) }
     }
 
@@ -149,6 +150,7 @@ fn examination(subnet: &Subnet) -> Examination {
     let status = SubnetStatus {
         validated: false,
         errors: validate_subnet(subnet, None).into_iter().map(|wrong| wrong.to_string()).collect(),
+        conditions: subnet.status.conditions.clone(),
     };
     match (Vni::new(subnet.spec.vni), status.errors.is_empty()) {
         _ if subnet.status.validated => Examination::Skip,

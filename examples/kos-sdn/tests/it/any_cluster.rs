@@ -4,11 +4,15 @@
 
 use kos::agent::AgentSettings;
 use kos::controllers::{self, ControllerSettings};
+use kos::model::{NetworkAttachment, Subnet};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
+use machinery::kube_core::CustomResourceExt as _;
+use machinery::objects::{Freshness, Kind, ListWatch as _, Patch, PatchFormat, Preconditions, Writer as _};
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, host};
-use crate::server::{foreign_server, key, plane_on};
+use crate::server::{foreign_server, foreign_server_of, key, plane_on};
 
 /// A harness on a foreign server, with a second instance of each controller if requested.
 struct ForeignServerHarness {
@@ -19,7 +23,10 @@ struct ForeignServerHarness {
 
 impl ForeignServerHarness {
     async fn new(controllers: usize) -> Self {
-        let server = foreign_server().await;
+        Self::on(foreign_server().await, controllers).await
+    }
+
+    async fn on(server: ApiServer, controllers: usize) -> Self {
         let plane = plane_on(&server).await;
         let harness = Harness::on(plane, ControllerSettings::default(), Some(&server));
         let mut foreign = Self { harness, rival: None, server };
@@ -50,9 +57,8 @@ impl ForeignServerHarness {
     async fn until_validated(&self, subnet: &str, errors: &[&str]) {
         let condition = || {
             let subnet = self.harness.subnets.get(&key("default", subnet));
-            let reports = |it: &kos::model::Subnet| {
-                it.status.errors == errors && it.status.validated == errors.is_empty()
-            };
+            let reports =
+                |it: &Subnet| it.status.errors == errors && it.status.validated == errors.is_empty();
             subnet.is_some_and(|it| reports(&it))
         };
         self.harness.until_so(condition).await;
@@ -186,7 +192,7 @@ async fn two_ipam_controllers_assign_each_address_once() {
     for (number, name) in names.iter().enumerate() {
         harness.attach(name, &format!("node-{}", number % 2 + 1), "s").await;
     }
-    let is = |name: &String, condition: fn(&kos::model::NetworkAttachment) -> bool| {
+    let is = |name: &String, condition: fn(&NetworkAttachment) -> bool| {
         harness.get(name).is_some_and(|it| condition(&it))
     };
     let has = |name: &String| is(name, |it| !it.status.ifc_name.is_empty());
@@ -201,5 +207,30 @@ async fn two_ipam_controllers_assign_each_address_once() {
         harness.attach(deleted, "node-1", "s").await;
         harness.until_so(|| (count(&has), count(&waits)) == (5, 7)).await;
     }
+    foreign.finish().await;
+}
+
+/// A newer version of the program has a further field in the status, which this one does not know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn components_keep_a_status_field_of_a_newer_version() {
+    let mut definition = serde_json::to_value(NetworkAttachment::crd()).unwrap();
+    let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
+    definition.pointer_mut(status).unwrap()["quality"] = json!({"type": "string"});
+    let foreign = ForeignServerHarness::on(foreign_server_of(definition).await, 1).await;
+    let harness = &foreign.harness;
+    let raw = foreign.server.handle_of::<Value>(Kind::of::<NetworkAttachment>().unwrap(), Identity::admin());
+    harness.attach("a", "node-1", "s").await;
+    let body = json!({"status": {"quality": "good"}}).to_string().into_bytes();
+    let newer = Patch { format: PatchFormat::Merge, body: body.into(), status: true };
+    raw.patch(&key("default", "a"), &newer, &Preconditions::default()).await.unwrap();
+    harness.subnet("s", 17, "10.1.0.0/24").await;
+    harness.until_ready("a").await;
+    let read = async || raw.get(&key("default", "a"), Freshness::Newest).await.unwrap().unwrap();
+    let object = read().await;
+    assert_eq!(
+        (&object["status"]["quality"], object["status"]["ifcName"].is_string()),
+        (&"good".into(), true)
+    );
+    assert_eq!(object["metadata"]["finalizers"].as_array().unwrap().len(), 1);
     foreign.finish().await;
 }

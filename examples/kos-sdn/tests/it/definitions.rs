@@ -1,8 +1,9 @@
 //! The CustomResourceDefinitions, for any cluster.
 
-use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
+use kos::model::{IPLock, NetworkAttachment, Subnet, manifests, role_manifests};
 use machinery::apiserver::Identity;
 use machinery::kube::kube_client::Client;
+use machinery::kube_core::CustomResourceExt as _;
 use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _, Written};
 use serde_json::{Value, json};
 
@@ -78,7 +79,7 @@ async fn managed_fields_are_stored_but_not_cached() {
 
 #[test]
 fn every_rule_path_exists_in_the_schema() {
-    let definition = serde_json::to_value(manifest::<NetworkAttachment>()).unwrap();
+    let definition = serde_json::to_value(NetworkAttachment::crd()).unwrap();
     let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
     let rules =
         |at: &str| definition.pointer(&format!("{spec}{at}/x-kubernetes-validations/0/rule")).cloned();

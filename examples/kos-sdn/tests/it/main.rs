@@ -12,6 +12,7 @@ mod definitions;
 mod gated_fabric;
 mod harness;
 mod kos_process;
+mod kubectl;
 mod lab;
 mod links;
 mod load;

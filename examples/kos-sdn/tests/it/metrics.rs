@@ -4,7 +4,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use kos::metrics::descriptions;
+use kos::model::{NetworkAttachment, Subnet};
 use kos::up::{LocalCluster, LocalClusterSettings, pairs, ping_pairs};
+use machinery::Objects;
 use machinery::metrics::undeclared_series;
 
 #[test]
@@ -58,5 +60,42 @@ async fn each_latency_is_observed_once() {
     }
     assert_eq!(undeclared_series(&page, &descriptions()), Vec::<String>::new());
     crate::harness::assert_converges(&checker).await;
+    up.plane().stop().await;
+}
+
+/// The IPAM controller and the agents write one status at the same time, for each of many
+/// attachments: an agent reports at once that a program is not allowed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_of_one_status_meet_in_no_conflict() {
+    const COUNT: usize = 60;
+    let up = LocalCluster::start(LocalClusterSettings { nodes: 2, ..LocalClusterSettings::default() })
+        .await
+        .unwrap();
+    let (subnets, attachments) =
+        (up.plane().objects::<Subnet>().unwrap(), up.plane().objects::<NetworkAttachment>().unwrap());
+    subnets.create(&Subnet::new("default", "s", 99, "10.9.0.0/24")).await.unwrap();
+    for number in 0..COUNT {
+        let node = format!("node-{}", number % 2 + 1);
+        let mut attachment = NetworkAttachment::new("default", &format!("a{number}"), &node, "s");
+        attachment.spec.post_create_exec = vec!["/not/allowed".into()];
+        attachments.create(&attachment).await.unwrap();
+    }
+    let is_complete = |it: &NetworkAttachment| {
+        let conditions = &it.status.conditions;
+        conditions.is_true("AddressAssigned")
+            && conditions.find("Ready").is_some_and(|ready| ready.reason == "InterfaceFailed")
+            && !it.status.ifc_name.is_empty()
+    };
+    let all = |objects: &Objects<NetworkAttachment>| {
+        (objects.read().iter().filter(|(_, it)| is_complete(it)).count() == COUNT).then_some(())
+    };
+    attachments.until(crate::harness::DEADLINE, all).await.unwrap();
+    let page = up.plane().metrics();
+    for name in ["kos_agent_attachment_status_latency", "kos_ipam_attachment_update_latency"] {
+        let lines: Vec<_> =
+            page.lines().filter(|line| line.starts_with(name) && line.contains("_count")).collect();
+        assert!(lines.iter().any(|line| line.contains("err=\"ok\"")), "{page}");
+        assert!(!lines.iter().any(|line| line.contains("err=\"err\"")), "{lines:#?}");
+    }
     up.plane().stop().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kos::model::{
     AGENTS, AgentWrites, NetworkAttachment, Probe, ProbeQuestion, ProbeSpec, ProbeStatus, agent_identity,
-    agent_of, agent_policy, agents, controllers, manifest, network_attachments, probes,
+    agent_of, agent_policy, agents, controllers, network_attachments, probes,
 };
 use kos::plan::FINALIZER;
 use machinery::Component;
@@ -57,8 +57,7 @@ impl PermissionFixture {
 async fn install(admin: &Client) {
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
     let admission = "/apis/admissionregistration.k8s.io/v1";
-    let definitions =
-        [serde_json::to_value(manifest::<NetworkAttachment>()), serde_json::to_value(Probe::crd())];
+    let definitions = [serde_json::to_value(NetworkAttachment::crd()), serde_json::to_value(Probe::crd())];
     let roles = [controllers(), agents()];
     let roles = roles.iter().flat_map(Component::manifests);
     for object in definitions.map(Result::unwrap).into_iter().chain(roles).chain(agent_policy()) {
@@ -106,9 +105,7 @@ fn probe(name: &str, node: &str) -> Probe {
         to: "10.0.0.2".into(),
         count: 0,
     };
-    let mut probe = Probe::new(name, spec);
-    probe.metadata.namespace = Some("default".into());
-    probe
+    Probe::named("default", name, spec)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

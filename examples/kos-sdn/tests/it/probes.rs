@@ -15,8 +15,8 @@ async fn probed(up: &LocalCluster, namespace: &str, from: &str, ask: ProbeQuesti
     probes.informer().synced().await.unwrap();
     let node = if ask == ProbeQuestion::Arriving { "node-2" } else { "node-1" };
     let spec = ProbeSpec { node: node.into(), ask, from: from.into(), to: to.into(), count: 1 };
-    let mut probe = Probe::new("", spec);
-    (probe.metadata.name, probe.metadata.namespace) = (None, Some(namespace.into()));
+    let mut probe = Probe::named(namespace, "", spec);
+    probe.metadata.name = None;
     probe.metadata.generate_name = Some("p-".into());
     let made = probes.create(&probe).await.unwrap().object;
     let finished =

@@ -1,7 +1,7 @@
 //! Each component in a process of its own, over TLS, with the rights of its role only.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use kos::model::{NetworkAttachment, Subnet};
@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::harness::DEADLINE;
 use crate::kos_process::{KosProcess, kos, text};
+use crate::kubectl::kubectl;
 use crate::server::key;
 
 struct ProcessCluster {
@@ -76,6 +77,33 @@ impl ProcessCluster {
         };
         tokio::time::timeout(DEADLINE, so).await.unwrap();
     }
+}
+
+fn kubectl_waits_for_conditions(cluster: &ProcessCluster) {
+    let Some(kubectl) = kubectl() else { return };
+    let kubeconfig = cluster.file("kubeconfig");
+    let wait = |condition: &str, object: &str| {
+        let (condition, home) = (format!("--for=condition={condition}"), cluster.home.path());
+        let arguments =
+            ["--kubeconfig", &kubeconfig, "wait", &condition, object, "-n=default", "--timeout=60s"];
+        let ended = Command::new(&kubectl).args(arguments).env("HOME", home).output().unwrap();
+        assert!(ended.status.success(), "{}", text(&ended));
+        assert!(text(&ended).contains(&format!("{object} condition met")), "{}", text(&ended));
+    };
+    wait("Validated", "subnet.network.example.com/s");
+    for name in ["a", "b", "c", "d"] {
+        wait("Ready", &format!("networkattachment.network.example.com/{name}"));
+    }
+    let silent = "networkattachment.network.example.com/silent";
+    wait("AddressAssigned", silent);
+    let ready = ["wait", "--for=condition=Ready", "na/silent", "-n=default", "--timeout=1s"];
+    let ended = Command::new(&kubectl)
+        .args(["--kubeconfig", &kubeconfig])
+        .args(ready)
+        .env("HOME", cluster.home.path())
+        .output()
+        .unwrap();
+    assert!(!ended.status.success() && text(&ended).contains("timed out waiting"), "{}", text(&ended));
 }
 
 async fn until_ready(attachments: &Objects<NetworkAttachment>, name: &str) {
@@ -163,5 +191,8 @@ async fn each_component_runs_as_a_process_with_its_own_role() {
     for (from, to) in [("a", "b"), ("d", "c"), ("c", "d")] {
         cluster.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
     }
+    // No agent: an address, and no interface.
+    attachments.create(&NetworkAttachment::new("default", "silent", "node-9", "s")).await.unwrap();
+    kubectl_waits_for_conditions(&cluster);
     plane.stop().await;
 }

@@ -1,9 +1,10 @@
 //! An API server with the kinds.
 
-use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, manifest, network_attachments, subnets};
+use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use machinery::Plane;
-use machinery::apiserver::{ApiServer, Handle, Identity, KindOf};
+use machinery::apiserver::{ApiServer, Handle, Identity};
 use machinery::kube::kube_client::Client;
+use machinery::kube_core::CustomResourceExt as _;
 use machinery::objects::{
     Filter, InvalidField, Kind, ListRequest, ListWatch as _, ObjectKey, Scope, SourceError, WriteError,
     Writer as _,
@@ -70,11 +71,14 @@ pub(crate) async fn plane_on(server: &ApiServer) -> Plane {
 
 /// A server with only the definitions and their rules: no guard, no stamping.
 pub(crate) async fn foreign_server() -> ApiServer {
-    let definitions = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()]
-        .map(|definition| serde_json::to_value(definition).unwrap());
-    let [subnets, attachments, locks] = definitions.map(KindOf::<Value>::defined);
-    let builder = ApiServer::builder(Memory::new(Options::default()));
-    builder.kind(subnets).kind(attachments).kind(locks).start().await.unwrap()
+    foreign_server_of(serde_json::to_value(NetworkAttachment::crd()).unwrap()).await
+}
+
+/// As [`foreign_server`], with this definition of attachments.
+pub(crate) async fn foreign_server_of(attachments: Value) -> ApiServer {
+    let others = [Subnet::crd(), IPLock::crd()].map(|definition| serde_json::to_value(definition).unwrap());
+    let definitions = others.into_iter().chain([attachments]);
+    ApiServer::builder(Memory::new(Options::default())).crds(definitions).start().await.unwrap()
 }
 
 pub(crate) fn key(namespace: &str, name: &str) -> ObjectKey {

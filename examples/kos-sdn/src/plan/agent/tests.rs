@@ -38,6 +38,7 @@ impl ModelNode {
                 actual: self.actual.as_ref(),
                 report: None,
                 errors: &[],
+                now: jiff::Timestamp::UNIX_EPOCH,
                 failed: false,
             };
             let step = next_step(&sight);
@@ -99,7 +100,10 @@ fn lost_address_deletes_the_interface_and_clears_the_status() {
     (status.lock_uid, status.ipv4, status.address_vni) = (String::new(), String::new(), 0);
     node.run_to_completion(&mut here, PeerLocation::Absent);
     assert_eq!(node.take_steps(), ["delete", "write status"]);
-    assert_eq!(here.unwrap().status, AttachmentStatus::default());
+    let mut status = here.unwrap().status;
+    let conditions = std::mem::take(&mut status.conditions);
+    assert!(conditions.find("Ready").is_some_and(|ready| ready.status == "False"), "{conditions:?}");
+    assert_eq!(status, AttachmentStatus::default());
 }
 
 #[test]
@@ -145,6 +149,7 @@ fn failed_step_is_reported_once_and_stops() {
             actual: None,
             report: None,
             errors: &errors,
+            now: jiff::Timestamp::UNIX_EPOCH,
             failed: true,
         })
     };

@@ -166,6 +166,7 @@ impl AgentModel {
                 actual: self.actual.as_ref(),
                 report: None,
                 errors: &[],
+                now: jiff::Timestamp::UNIX_EPOCH,
                 failed: false,
             });
             match step {

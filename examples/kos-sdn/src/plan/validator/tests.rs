@@ -22,12 +22,12 @@ fn list() -> Examination {
 }
 
 fn good() -> Verdict {
-    Verdict::Write(SubnetStatus { validated: true, errors: Vec::new() })
+    Verdict::Write(SubnetStatus { validated: true, ..SubnetStatus::default() })
 }
 
 fn bad(errors: &[&str]) -> Verdict {
     let errors = errors.iter().map(|error| (*error).to_owned()).collect();
-    Verdict::Write(SubnetStatus { validated: false, errors })
+    Verdict::Write(SubnetStatus { errors, ..SubnetStatus::default() })
 }
 
 #[test]
