@@ -46,9 +46,8 @@ pub(super) fn add_users(directory: &Path, pid: u32) -> anyhow::Result<()> {
 /// Measures the client alone, and then beside the floods.
 pub(super) async fn latencies(access: &Access, connections: usize, seconds: f64) -> anyhow::Result<Figures> {
     allow(access).await?;
-    let mut client = Client::connect(&access.with_token(POLITE)).await?;
-    known(&mut client).await?;
-    known(&mut Client::connect(&access.with_token(FLOODER)).await?).await?;
+    let client = known(&access.with_token(POLITE)).await?;
+    known(&access.with_token(FLOODER)).await?;
     let mut polite = PoliteClient { client, writer: Writer::new(0), made: 0 };
     polite.run(seconds / 10.0).await?; // warms up
     let alone = polite.run(seconds).await?;
@@ -219,12 +218,14 @@ async fn create(access: &Access, path: &str, object: &Value) -> anyhow::Result<(
     Client::connect(access).await?.post(path, body.into()).await.map(drop)
 }
 
-/// Waits until the server has reloaded its tokens and roles.
-async fn known(client: &mut Client) -> anyhow::Result<()> {
+/// Returns a connection, once the server has reloaded its tokens and roles. It closes the connection
+/// of an unknown user, so each attempt has its own.
+async fn known(access: &Access) -> anyhow::Result<Client> {
     let end = Instant::now() + TIMEOUT;
     loop {
+        let mut client = Client::connect(access).await?;
         match client.status(&format!("{PATH}?limit=1")).await? {
-            StatusCode::OK => return Ok(()),
+            StatusCode::OK => return Ok(client),
             status => ensure!(Instant::now() < end, "the new user is still answered {status}"),
         }
         sleep(Duration::from_millis(50)).await;

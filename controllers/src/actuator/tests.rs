@@ -143,6 +143,32 @@ impl Model {
     }
 }
 
+/// The port answers a list late: an item was created meanwhile.
+#[test]
+fn p45_a_list_from_before_a_change_is_no_drift() {
+    let mut ledger = Ledger::<u8, TestItem, u8>::new(8);
+    ledger.load(vec![]);
+    let since = ledger.now();
+    assert_eq!(ledger.claim(&1, &7), KeyClaim::Create);
+    let change = ledger.begin(&1).expect("due");
+    ledger.finish(change, Ok(()));
+    assert_eq!(ledger.compare(vec![], since).due, []);
+    assert_eq!(ledger.lookup(&1, &7), (true, true));
+    let since = ledger.now();
+    assert_eq!(ledger.compare(vec![], since).due, [(1, 1)], "a later list counts");
+}
+
+#[test]
+fn p47_a_key_that_a_later_list_has_twice_is_broken() {
+    let mut ledger = Ledger::<u8, TestItem, u8>::new(8);
+    ledger.load(vec![FoundItem::whole(1, 7)]);
+    ledger.claim(&1, &7);
+    let since = ledger.now();
+    ledger.compare(vec![FoundItem::whole(1, 7), FoundItem::whole(1, 8)], since);
+    assert_eq!(ledger.broken().get(&1).map(|one| one.failure.clone()), Some(ItemFailure::Ambiguous));
+    assert_eq!(ledger.due_keys(), [1], "it is repaired");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
