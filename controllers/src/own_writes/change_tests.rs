@@ -17,7 +17,7 @@ fn map(uid: &str, version: &str, is_deleting: bool) -> Arc<ConfigMap> {
     metadata.name = Some("a".into());
     metadata.uid = Some(uid.into());
     metadata.resource_version = Some(version.into());
-    metadata.deletion_timestamp = is_deleting.then(|| Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH));
+    metadata.deletion_timestamp = is_deleting.then_some(Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH));
     Arc::new(map)
 }
 

@@ -138,7 +138,7 @@ fn p35_a_deletion_is_own_by_the_uid_of_the_object() {
     let uid = |text: &str| Uid::new(text).expect("a UID");
     let gone = |text: &str| ObjectChange { after: ChangedTo::Deleted(uid(text)), ..change(1, 2, Steps::ONE) };
     let removed = write(2, |_| WriteOutcome::Removed(None));
-    assert!(gone("1").is_made_by(&[removed.clone()]));
+    assert!(gone("1").is_made_by(std::slice::from_ref(&removed)));
     assert!(!gone("2").is_made_by(&[removed]));
     assert!(!gone("1").is_made_by(&[stored(2)]), "the mark is not the removal");
 }
