@@ -1,0 +1,2 @@
+mod nonsense;
+mod real;
