@@ -24,7 +24,13 @@ pub(crate) fn start() -> anyhow::Result<Option<LineProcess>> {
 
 /// Starts a peer program.
 pub(crate) fn begin(program: &Path) -> anyhow::Result<LineProcess> {
+    begin_with(program, &[])
+}
+
+/// Starts a peer program with arguments.
+pub(crate) fn begin_with(program: &Path, arguments: &[&str]) -> anyhow::Result<LineProcess> {
     let mut command = Command::new(program);
+    command.args(arguments);
     command.env("GOMAXPROCS", PROCESSORS).env_remove("GOGC");
     LineProcess::start("the Go peers", &mut command)
 }

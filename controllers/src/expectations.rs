@@ -112,7 +112,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         match &token.wrote {
-            WriteOutcome::Stored(_) => {
+            WriteOutcome::Stored(_) | WriteOutcome::Observed(_) => {
                 if let Some(child) = expected.creations.get_mut(&token.key) {
                     child.wrote = Some(wait);
                 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinery_objects::{
     Fence, NameError, NameRule, Object, Patch, PatchFormat, Preconditions, ResourceVersion, SourceError, Uid,
@@ -86,8 +87,8 @@ impl<O: Object> Finalizer<O> {
         Ok(Self { name: name.into(), writer })
     }
 
-    /// Performs one step for an object. Adds the finalizer if it is missing, and does nothing else:
-    /// the event of that write requeues the object. Calls `act` with the finalizer present, and
+    /// Performs one step for an object. If the finalizer is missing, adds it and requests the next
+    /// run, as the event of an own write would not. Calls `act` with the finalizer present, and
     /// removes the finalizer after a completed clean-up.
     ///
     /// # Errors
@@ -106,7 +107,7 @@ impl<O: Object> Finalizer<O> {
             FinalizerStep::Nothing => Ok(FinalizerOutcome { next: Next::Done, token: None }),
             FinalizerStep::Add => {
                 let token = self.add(object, fence).await.map_err(FinalizerError::Add)?;
-                Ok(FinalizerOutcome { next: Next::Done, token: Some(token) })
+                Ok(FinalizerOutcome { next: Next::After(Duration::ZERO), token: Some(token) })
             }
             FinalizerStep::Act(event) => match (event, act(event).await.map_err(FinalizerError::Act)?) {
                 (FinalizerEvent::Cleanup, Next::Done) => {

@@ -14,7 +14,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p49_…`, in `tests/it/` or beside the code.
+//! Tests are found by the prefix `p01_…` to `p51_…`, in `tests/it/` or beside the code.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -52,6 +52,9 @@
 //! | 32 | Pools may change and vanish, owners may move; a member in use stays locked | `p32_…` |
 //! | 33 | An allocator that is not running, and a malformed [`Pool`], are typed errors | `p33_…` |
 //! | 34 | A crash before or after any effect loses no member, no lock and no order ¹⁷ | `p34_…` |
+//! | 35 | An own write requests no run of its key, foreign ones always do: [`OwnWrites`] ¹⁹ | `p35_…` |
+//! | 36 | Writers that undo each other are named and slowed, lone ones never: [`WriteFight`] ²⁰ | `p36_…` |
+//! | 37 | Urgent keys run first; keys of a batch fail alone: [`ReconcileBatch`] | `p37_…` |
 //! | 50 | An owner that owes a response is silent after a timeout: [`SilenceDetector`] ¹⁸ | `p50_…` |
 //! | 51 | Without connection, and after a suspension, no owner becomes silent at once | `p51_…` |
 //!
@@ -99,6 +102,9 @@
 //!   interleaving by `cargo xtask races`.
 //! - ¹⁸ Until it responds; noticed within 1.25 timeouts. Also `silence/tracker.rs`, beside a naive
 //!   model.
+//! - ¹⁹ In every order of event, response and foreign write: `own_writes/tests.rs`, and as a loom
+//!   model `tests/loom.rs`. Design: `docs/designs/036-own-writes.md`.
+//! - ²⁰ `fights/tests.rs`. Objects need an encoder: [`Builder::detecting_fights`].
 //!
 //! # Limits
 //!
@@ -196,11 +202,13 @@ mod allocator;
 mod causes;
 mod controller;
 mod expectations;
+mod fights;
 mod finalizer;
 mod lease;
 mod locks;
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod own_writes;
 mod reconcile;
 mod recorder;
 mod silence;
@@ -217,10 +225,11 @@ pub use allocator::{
 /// Makes the methods of an [`ActuatorPort`] asynchronous.
 pub use async_trait::async_trait;
 pub use controller::{
-    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, PendingWrites, Phase, RunError,
-    RunRecord, Running, Settings, ShutdownReport, State, changed,
+    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, OwnWrites, PendingWrites,
+    Phase, RunError, RunRecord, Running, Settings, ShutdownReport, State, changed,
 };
 pub use expectations::{Expectations, ExpectationsFull};
+pub use fights::WriteFight;
 pub use finalizer::{Finalizer, FinalizerError, FinalizerEvent, FinalizerOutcome};
 pub use lease::{
     ElectionConfig, ElectionConfigError, ElectionCounts, ElectionPhase, ElectionState, Elector, LeadError,
@@ -234,6 +243,7 @@ pub use locks::{
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
-pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
+pub use own_writes::{ChangedTo, ObjectChange, OwnWrite, ParkedChange, WriteWindows, report_write};
+pub use reconcile::{Next, Reconcile, ReconcileBatch, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};
 pub use silence::{Awaiting, Owner, SilenceChange, SilenceCounts, SilenceDetector, TimeoutTooShort};

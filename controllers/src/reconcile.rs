@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use machinery_informers::{Informer, KeyedInformers, SelectorKey};
+use machinery_informers::{Informer, InformerId, KeyedInformers, SelectorKey};
 use machinery_objects::{Object, Traceparent, WriteToken};
 use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Key, Priority, Work};
@@ -42,6 +42,38 @@ where
 
     fn reconcile(&self, subject: &S, run: &Run) -> impl Future<Output = Result<Next, E>> + Send {
         self(subject.clone(), run.clone())
+    }
+}
+
+/// Brings several subjects to their desired states in one call, for work that is cheaper together.
+///
+/// The keys of a batch are taken together, each as exclusive as a single one. Each has a result of
+/// its own, and fails or is requeued alone. Writes belong to all keys of the batch.
+///
+/// Functions of owned arguments implement it: `|hosts: Vec<(Arc<Host>, Run)>| async move { … }`.
+pub trait ReconcileBatch<S>: Send + Sync + 'static {
+    /// Error of a key.
+    type Error: fmt::Display + Send;
+
+    /// Performs one run of all subjects, and returns their results in order. A subject without a
+    /// result has failed. The future may be dropped half-way, as that of [`Reconcile`].
+    fn reconcile_batch(
+        &self,
+        subjects: Vec<(S, Run)>,
+    ) -> impl Future<Output = Vec<Result<Next, Self::Error>>> + Send;
+}
+
+impl<S, F, A, E> ReconcileBatch<S> for F
+where
+    S: Send,
+    F: Fn(Vec<(S, Run)>) -> A + Send + Sync + 'static,
+    A: Future<Output = Vec<Result<Next, E>>> + Send,
+    E: fmt::Display + Send,
+{
+    type Error = E;
+
+    fn reconcile_batch(&self, subjects: Vec<(S, Run)>) -> impl Future<Output = Vec<Result<Next, E>>> + Send {
+        self(subjects)
     }
 }
 
@@ -89,18 +121,21 @@ pub(crate) type RunWrites = Arc<Mutex<Vec<WriteWait>>>;
 #[derive(Clone)]
 pub(crate) struct WriteWait {
     pub(crate) token: WriteToken,
+    /// The informer of the cache, if it has one.
+    pub(crate) informer: Option<InformerId>,
     /// Waits up to a timeout until the cache has reached the write; returns whether it did.
     pub(crate) wait: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
 }
 
 impl WriteWait {
     pub(crate) fn new(token: &WriteToken, informer: &impl WriteTracker) -> Self {
+        let id = informer.informer_id();
         let (informer, of) = (informer.clone(), token.clone());
         let wait = Arc::new(move |timeout| -> BoxFuture<'static, bool> {
             let (token, informer) = (of.clone(), informer.clone());
             Box::pin(async move { informer.wait_for_write(&token, timeout).await })
         });
-        Self { token: token.clone(), wait }
+        Self { token: token.clone(), informer: id, wait }
     }
 
     /// Returns whether the cache has reached the write already, without waiting or a request to the
@@ -114,19 +149,34 @@ impl WriteWait {
 pub trait WriteTracker: Clone + Send + Sync + 'static {
     /// Waits until the cache has reached a write or passed it; returns `false` on a timeout.
     fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> impl Future<Output = bool> + Send;
+
+    /// Returns the informer behind the cache. Where it is an event source of the controller, the
+    /// event of the write requests no run of the key that wrote. By default none.
+    fn informer_id(&self) -> Option<InformerId> {
+        None
+    }
 }
 
 impl Run {
-    pub(crate) fn of<K: Key>(work: &Work<K>, causes: Causes, stopping: CancellationToken) -> Self {
+    pub(crate) fn of<K: Key>(
+        work: &Work<K>,
+        causes: Causes,
+        stopping: CancellationToken,
+        writes: RunWrites,
+    ) -> Self {
         let (attempts, priority, waited) = (work.attempts(), work.priority(), work.waited());
-        Self { attempts, causes, priority, waited, trace: None, stopping, writes: Arc::default() }
+        Self { attempts, causes, priority, waited, trace: None, stopping, writes }
     }
 
-    /// Delays the next run of this key until the informer has reached this write or passed it, at
-    /// most [`Settings::cache_timeout`](crate::Settings::cache_timeout). The delay survives a
-    /// restart of the controller. Other keys are not delayed.
+    /// Reports a write of this run. Its event requests no run of this key, and the next run is
+    /// delayed until the informer has reached the write or passed it, at most
+    /// [`Settings::cache_timeout`](crate::Settings::cache_timeout). The delay survives a restart of
+    /// the controller. Other keys are not delayed, and receive the event.
+    ///
+    /// Writers that [report](crate::report_write) their writes need no call; a second report of one
+    /// write has no effect.
     pub fn wrote(&self, token: &WriteToken, informer: &impl WriteTracker) {
-        self.writes.lock().push(WriteWait::new(token, informer));
+        record_write(&self.writes, token, informer);
     }
 
     /// Returns the trace context of this run. Writes within the run carry it; tasks that it spawns
@@ -148,9 +198,23 @@ impl Run {
         self.writes.clone()
     }
 
-    /// Takes the reported writes.
-    pub(crate) fn take_writes(&self) -> Vec<WriteWait> {
-        std::mem::take(&mut self.writes.lock())
+    /// Returns the writes reported so far.
+    pub(crate) fn reported_writes(&self) -> Vec<WriteWait> {
+        self.writes.lock().clone()
+    }
+}
+
+/// Number of latest writes among which a second report of a write is found. A second report that is
+/// not found is harmless: one cache is waited for twice.
+const SECOND_REPORT: usize = 64;
+
+/// Adds a write to those of a run, unless it was reported just before.
+pub(crate) fn record_write(writes: &RunWrites, token: &WriteToken, informer: &impl WriteTracker) {
+    let mut writes = writes.lock();
+    let id = informer.informer_id();
+    let is_known = |known: &WriteWait| id.is_some() && known.informer == id && known.token == *token;
+    if !writes.iter().rev().take(SECOND_REPORT).any(is_known) {
+        writes.push(WriteWait::new(token, informer));
     }
 }
 
@@ -158,11 +222,19 @@ impl<T: Object> WriteTracker for Informer<T> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
         self.wait_for(token, timeout).await.is_ok()
     }
+
+    fn informer_id(&self) -> Option<InformerId> {
+        Some(self.id())
+    }
 }
 
 impl<F: SelectorKey, T: Object> WriteTracker for KeyedInformers<F, T> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
         self.wait_for(token, timeout).await.is_ok()
+    }
+
+    fn informer_id(&self) -> Option<InformerId> {
+        Some(self.id())
     }
 }
 

@@ -114,6 +114,7 @@ mod cache;
 pub mod deliver;
 #[cfg(feature = "tokio")]
 mod drift;
+mod id;
 #[cfg(feature = "tokio")]
 mod informer;
 #[cfg(any(feature = "tokio", machinery_loom))]
@@ -132,6 +133,7 @@ mod source;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use id::InformerId;
 #[cfg(feature = "tokio")]
 pub use informer::{Builder, Counts, Informer, State, WaitError};
 #[cfg(machinery_loom)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
 use kube_client::Client;
 use kube_client::client::Body;
@@ -46,9 +46,20 @@ pub(crate) enum CallError {
 impl Caller {
     /// Returns the complete body, or the refusal of the server.
     pub(crate) async fn fetch(&self, request: ApiRequest) -> Result<Result<Bytes, Refusal>, CallError> {
+        Ok(self.exchange(request).await?.map(|(_, body)| body))
+    }
+
+    /// Returns the headers and the complete body, or the refusal of the server.
+    pub(crate) async fn exchange(
+        &self,
+        request: ApiRequest,
+    ) -> Result<Result<(HeaderMap, Bytes), Refusal>, CallError> {
         let exchange = async {
             match self.send(request).await? {
-                Ok(response) => Ok(Ok(collect(response.into_body(), self.server.answer_bytes).await?)),
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    Ok(Ok((head.headers, collect(body, self.server.answer_bytes).await?)))
+                }
                 Err(refusal) => Ok(Err(refusal)),
             }
         };

@@ -181,7 +181,7 @@ pub use kind::{
 };
 #[cfg(feature = "logs")]
 pub use logs::logs;
-pub use machinery_controllers::{Next, Reconcile, Run, Settings, changed, with};
+pub use machinery_controllers::{Next, OwnWrites, Reconcile, ReconcileBatch, Run, Settings, changed, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;
 

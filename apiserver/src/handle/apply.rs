@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_objects::{Preconditions, WriteError, Written};
+use machinery_objects::{Preconditions, WriteError, WriteOutcome, Written};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -46,7 +46,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             Applied::Created(made) => {
                 self.settle(kind).await?;
                 let revision = made.put.map(|put| put.revision).unwrap_or_default();
-                self.written(kind, &made.key, made.object, revision, false)
+                self.written(kind, &made.key, made.object, WriteOutcome::Stored(revision.into()))
             }
         }
     }

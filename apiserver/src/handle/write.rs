@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use machinery_objects::{
     Conflict, Deleted, Deletion, Fence as Named, FieldSelector, InvalidField, NameRule, ObjectKey, Patch,
-    PatchFormat, Preconditions, Propagation, ResourceVersion, Revision, SourceError, Uid, WriteError,
-    WriteOutcome, WriteToken, Writer, WriterCapabilities, Written,
+    PatchFormat, Preconditions, Propagation, ResourceVersion, SourceError, Uid, WriteError, WriteOutcome,
+    WriteToken, Writer, WriterCapabilities, Written,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -57,7 +57,7 @@ where
         };
         self.settle(&kind).await?;
         let revision = made.put.map(|put| put.revision).unwrap_or_default();
-        self.written(&kind, &made.key, made.object, revision, false)
+        self.written(&kind, &made.key, made.object, WriteOutcome::Stored(revision.into()))
     }
 
     async fn update(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
@@ -103,7 +103,7 @@ where
             let wrote = WriteOutcome::Removed(Some(revision.into()));
             return Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote }));
         }
-        self.written(&kind, &at, erased.object, revision, false).map(Deleted::Marked)
+        self.written(&kind, &at, erased.object, WriteOutcome::Stored(revision.into())).map(Deleted::Marked)
     }
 
     async fn patch(
@@ -188,8 +188,13 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         changed: update::UpdatedObject,
     ) -> Result<Written<K>, WriteError> {
         self.settle(kind).await?;
-        let revision = changed.revision.unwrap_or_default();
-        self.written(kind, &object_request.key(), changed.object, revision, changed.is_deleted)
+        let version = ResourceVersion::from(changed.revision.unwrap_or_default());
+        let wrote = match changed.is_deleted {
+            true => WriteOutcome::Removed(Some(version)),
+            false if changed.is_unchanged() => WriteOutcome::Observed(version),
+            false => WriteOutcome::Stored(version),
+        };
+        self.written(kind, &object_request.key(), changed.object, wrote)
     }
 
     /// Converts an object to JSON, with `apiVersion` and `kind`.
@@ -213,25 +218,24 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         kind: &Kind,
         key: &Arc<str>,
         object: Value,
-        at: Revision,
-        is_deleted: bool,
+        wrote: WriteOutcome,
     ) -> Result<Written<K>, WriteError> {
         let text = |field| Some(meta_text(&object, field)).filter(|text| !text.is_empty());
         let name = text("name").unwrap_or_default();
         let token = WriteToken {
             key: ObjectKey::new(text("namespace").filter(|_| kind.namespaced), name).unwrap_or_default(),
             uid: text("uid").and_then(Uid::new),
-            wrote: if is_deleted {
-                WriteOutcome::Removed(Some(at.into()))
-            } else {
-                WriteOutcome::Stored(at.into())
-            },
+            wrote,
         };
         let bytes = length(&object);
         let has_passwords = kind.secret_fields().is_some();
         let object = K::deserialize(object)
             .map_err(|error| source_error(unreadable::<K>(has_passwords, key, &error)))?;
-        if !is_deleted {
+        let stored = match &token.wrote {
+            WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => version.revision(),
+            WriteOutcome::Removed(_) => None,
+        };
+        if let Some(at) = stored {
             self.decoded.put(form(kind, key, at, at), bytes, &Arc::new(object.clone()));
         }
         Ok(Written { object, token })

@@ -1,7 +1,7 @@
 //! The verbs `update` and `patch`. A concurrent write repeats them on the newest state.
 
 use http::Response;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use machinery_objects::Revision;
 use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
@@ -20,6 +20,9 @@ use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 use crate::storage::Moment;
 use crate::strategy::{self, Context, Step, metadata_mut, not_found};
+
+/// Marks the response to a write that changed nothing.
+const UNCHANGED: HeaderName = HeaderName::from_static("machinery-unchanged");
 
 pub(super) async fn replace(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::update(&request.wire.query)?;
@@ -78,14 +81,25 @@ pub(crate) struct UpdatedObject {
 }
 
 impl UpdatedObject {
+    /// Returns whether the object already was as requested, so that nothing was committed.
+    pub(crate) const fn is_unchanged(&self) -> bool {
+        self.put.is_none() && !self.is_deleted && self.revision.is_some()
+    }
+
     pub(super) fn answer(
         mut self,
         request: &VerbRequest<'_>,
         output: &Output,
     ) -> Result<Response<Body>, Refusal> {
         self.warnings.dedup();
+        let is_unchanged = self.is_unchanged();
         let put = self.put.zip(self.revision).map(|(bytes, revision)| StoredObject { bytes, revision });
-        Ok(answer::with_warnings(output.written(200, request, self.object, put)?, &self.warnings))
+        let mut response = output.written(200, request, self.object, put)?;
+        if is_unchanged {
+            // Otherwise a client takes the version of an earlier writer for its own.
+            response.headers_mut().insert(UNCHANGED, HeaderValue::from_static("true"));
+        }
+        Ok(answer::with_warnings(response, &self.warnings))
     }
 }
 

@@ -225,7 +225,7 @@ async fn status_is_a_subresource_and_unchanged_objects_are_not_written() {
     let blue = handle.update(&widget("a", "blue"), &Preconditions::default()).await.unwrap().object;
     assert_eq!((&blue.status, blue.metadata.generation), (&up.status, Some(2)));
     let again = handle.update(&blue, &Preconditions::default()).await.unwrap();
-    assert_eq!((again.token.wrote, again.object), (WriteOutcome::Stored(at(&blue)), blue));
+    assert_eq!((again.token.wrote, again.object), (WriteOutcome::Observed(at(&blue)), blue));
     let json = json!([{"op": "replace", "path": "/spec/color", "value": "green"}]).to_string();
     let patch = Patch { format: PatchFormat::Json, body: json.into_bytes().into(), status: false };
     let green = handle.patch(&key("a"), &patch, &Preconditions::default()).await.unwrap().object;

@@ -59,6 +59,10 @@ var shapes = map[string]func(Peer, Request) Figures{
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "controller" {
+		serveController()
+		return
+	}
 	requests := json.NewDecoder(bufio.NewReader(os.Stdin))
 	responses := json.NewEncoder(os.Stdout)
 	for {

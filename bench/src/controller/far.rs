@@ -28,6 +28,8 @@ pub(super) struct RemoteLoop {
     wrote: AtomicUsize,
     /// Start of the measurement; earlier writes are ignored.
     since_ns: AtomicU64,
+    /// Number of runs before the changes of another client.
+    began_before: AtomicUsize,
     /// Latency to the reconcile in µs, by the time at which the change was sent.
     took: Mutex<BTreeMap<u64, f64>>,
 }
@@ -44,6 +46,7 @@ impl RemoteLoop {
             began: AtomicUsize::new(0),
             wrote: AtomicUsize::new(0),
             since_ns: AtomicU64::new(u64::MAX),
+            began_before: AtomicUsize::new(0),
             took: Mutex::default(),
         });
         match library {
@@ -92,6 +95,7 @@ impl RemoteLoop {
         // Wait for the events of the writes.
         tokio::time::sleep(Duration::from_millis(500)).await;
         self.since_ns.store(now_ns(), Relaxed);
+        self.began_before.store(self.began.load(Relaxed), Relaxed);
         Ok(Figures::default()
             .with("per_second", wrote / seconds)
             .with("client_cpu_us", cpu_us)
@@ -100,7 +104,11 @@ impl RemoteLoop {
 
     pub(super) async fn wait_for_reconciles(&self, events: usize) -> anyhow::Result<Figures> {
         reached(|| self.took.lock().len(), events).await?;
-        Ok(percentiles(self.took.lock().values().copied().collect()))
+        // Wait for runs that the last writes cause.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let runs = self.began.load(Relaxed) - self.began_before.load(Relaxed);
+        let figures = percentiles(self.took.lock().values().copied().collect());
+        Ok(figures.with("runs_per_write", count(runs) / count(events)))
     }
 }
 

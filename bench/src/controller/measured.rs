@@ -4,6 +4,7 @@ use super::far::now_ns;
 use super::process::ControllerLibrary;
 use super::shape::ControllerShape;
 use super::step::{ControllerStep, IdleContents};
+use crate::go;
 use crate::informer::configs::{PATH, name, sent};
 use crate::informer::site::{RunningServer, SharedServer};
 use crate::interleave::{OURS, Subject};
@@ -17,12 +18,14 @@ use futures::StreamExt;
 use futures::stream;
 use http::Method;
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
 
 pub(super) const KR: &str = "kube-runtime";
+pub(super) const CR: &str = "controller-runtime";
 
 /// The locks of an allocator.
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
@@ -30,16 +33,27 @@ const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 /// Writes in flight.
 const IN_FLIGHT: usize = 64;
 
+/// The program of a control loop.
+pub(super) enum LoopProgram {
+    /// This program, with a library.
+    Rust(ControllerLibrary),
+    /// The Go peers, with controller-runtime.
+    Go(PathBuf),
+}
+
 pub(super) struct ControllerSubject {
-    pub(super) library: ControllerLibrary,
+    pub(super) of: LoopProgram,
     pub(super) site: Rc<RefCell<SharedServer>>,
     /// The number of turns begun by all subjects, so that turn numbers are unique.
     pub(super) turns: Rc<RefCell<usize>>,
 }
 
 impl ControllerSubject {
-    /// Starts this program with one library's control loop.
+    /// Starts the program of a control loop.
     fn begin(&self) -> anyhow::Result<LineProcess> {
+        if let LoopProgram::Go(program) = &self.of {
+            return go::begin_with(program, &["controller"]);
+        }
         let program = std::env::current_exe().context("cannot say where this program is")?;
         LineProcess::start(
             "the loop's process",
@@ -62,7 +76,7 @@ impl ControllerSubject {
         let cache = bytes(IdleContents::Cache)?;
         let each = |bytes: f64| (bytes - cache) / count(objects);
         let mut figures = Figures::default().with("bytes", each(bytes(IdleContents::Loop)?));
-        if self.library == ControllerLibrary::Ours {
+        if matches!(self.of, LoopProgram::Rust(ControllerLibrary::Ours)) {
             figures = figures.with("without_records", each(bytes(IdleContents::LoopWithoutRecords)?));
         }
         Ok(figures)
@@ -121,6 +135,7 @@ impl ControllerSubject {
             .with("server_cpu_us", server)
             .with("p50_us", of(&heard, "p50_us")?)
             .with("p99_us", of(&heard, "p99_us")?)
+            .with("runs_per_write", of(&heard, "runs_per_write")?)
             .with("event_server_cpu_us", each(0))
             .with("event_client_cpu_us", each(1)))
     }
@@ -156,9 +171,10 @@ async fn change(there: &RunningServer, objects: usize, events: usize, every: Dur
 
 impl Subject<ControllerShape> for ControllerSubject {
     fn name(&self) -> &'static str {
-        match self.library {
-            ControllerLibrary::Ours => OURS,
-            ControllerLibrary::KubeRuntime => KR,
+        match self.of {
+            LoopProgram::Rust(ControllerLibrary::Ours) => OURS,
+            LoopProgram::Rust(ControllerLibrary::KubeRuntime) => KR,
+            LoopProgram::Go(_) => CR,
         }
     }
 

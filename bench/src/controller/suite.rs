@@ -1,13 +1,13 @@
 //! Assembles the suite.
 
-use super::measured::ControllerSubject;
+use super::measured::{CR, ControllerSubject, LoopProgram};
 use super::process::ControllerLibrary;
 use super::rows;
 use super::shape::ControllerShape;
-use crate::Options;
 use crate::informer::site::SharedServer;
-use crate::interleave::{self, Subject, SuiteResults};
+use crate::interleave::{self, MissingPeers, Subject, SuiteResults};
 use crate::scratch::Scratch;
+use crate::{Options, go};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -17,12 +17,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
     let scratch = Rc::new(Scratch::new()?);
     let site = Rc::new(RefCell::new(SharedServer::new(scratch)?));
     let turns = Rc::new(RefCell::new(1));
-    let mut subjects = [ControllerLibrary::Ours, ControllerLibrary::KubeRuntime].map(
-        |library| -> Box<dyn Subject<ControllerShape>> {
-            Box::new(ControllerSubject { library, site: site.clone(), turns: turns.clone() })
-        },
-    );
-    let found = interleave::run(&plans, &mut subjects, &Vec::new(), options.rounds());
+    let subject = |of| -> Box<dyn Subject<ControllerShape>> {
+        Box::new(ControllerSubject { of, site: site.clone(), turns: turns.clone() })
+    };
+    let mut subjects = vec![
+        subject(LoopProgram::Rust(ControllerLibrary::Ours)),
+        subject(LoopProgram::Rust(ControllerLibrary::KubeRuntime)),
+    ];
+    let mut missing = MissingPeers::new();
+    if go::is_here() {
+        subjects.push(subject(LoopProgram::Go(go::build("go")?)));
+    } else {
+        eprintln!("GO NOT FOUND: {CR} is not measured; install Go to compare with it");
+        missing.push((CR, format!("go not found: {CR} not measured")));
+    }
+    let found = interleave::run(&plans, &mut subjects, &missing, options.rounds());
     site.borrow_mut().end()?;
     Ok(found)
 }

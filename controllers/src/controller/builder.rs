@@ -5,23 +5,28 @@ use std::sync::Arc;
 
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
-use machinery_workqueue::{Config, ConfigError, Queue, entropy};
+use machinery_workqueue::Config;
 
 use super::completions::CompletionSource;
-use super::handle::{Controller, ControllerSpec, ParseKey, SubjectLookup};
+use super::documents::Documents;
+use super::handle::{Controller, ParseKey, PriorityOf, SubjectLookup};
 use super::settings::Settings;
 use super::source::{EventSource, InformerSource};
 use crate::Request;
+use crate::fights::FightHook;
 
 /// Builds a [`Controller`] from its sources, predicates, map functions and settings.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<K, S> {
-    name: Arc<str>,
-    sources: Vec<Box<dyn EventSource<K>>>,
-    subject: Box<SubjectLookup<K, S>>,
-    parse_key: Option<ParseKey<K>>,
-    settings: Settings,
-    queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
+    pub(super) name: Arc<str>,
+    pub(super) sources: Vec<Box<dyn EventSource<K>>>,
+    pub(super) subject: Box<SubjectLookup<K, S>>,
+    pub(super) parse_key: Option<ParseKey<K>>,
+    pub(super) settings: Settings,
+    pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
+    pub(super) documents: Documents,
+    pub(super) on_write_fight: Option<FightHook>,
+    pub(super) priority: Option<Arc<PriorityOf<K>>>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
@@ -33,6 +38,9 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             parse_key: None,
             settings: Settings::default(),
             queue: Box::new(Config::default),
+            documents: Documents::default(),
+            on_write_fight: None,
+            priority: None,
         }
     }
 }
@@ -56,7 +64,7 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
         let of = objects.clone();
         let mut builder = Self::builder(name, move |key| of.get(key));
         builder.parse_key = Some(|text| text.parse().ok());
-        builder.watching_keys(name, objects, move |key, event, keys| {
+        builder.watching_source(name, objects, true, move |key, event, keys| {
             // The key is pushed first: if the predicate panics, one run too many is the safe
             // choice.
             keys.push(key.clone());
@@ -92,18 +100,30 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     }
 
     fn watching_keys<T: Object>(
-        mut self,
+        self,
         what: &str,
         objects: &Informer<T>,
         map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
+        self.watching_source(what, objects, false, map_keys)
+    }
+
+    fn watching_source<T: Object>(
+        mut self,
+        what: &str,
+        objects: &Informer<T>,
+        is_subject: bool,
+        map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
+    ) -> Self {
         let objects = objects.clone();
-        let (of, troubled) = (objects.clone(), objects.clone());
+        let (of, of_id, troubled) = (objects.clone(), objects.id(), objects.clone());
         let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
+            informer: of_id,
+            is_subject,
             has_synced: Some(Arc::new(move || of.is_synced())),
             trouble: Arc::new(move || troubled.state().trouble),
             carries_traces,
@@ -126,7 +146,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         T: Object,
         W: IntoIterator<Item = K>,
     {
-        let objects = objects.clone();
+        let (objects, informer) = (objects.clone(), objects.id());
         let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         let map_keys = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
@@ -135,6 +155,8 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
+            informer,
+            is_subject: false,
             has_synced: None,
             trouble: Arc::new(|| None),
             carries_traces,
@@ -164,38 +186,6 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             map_keys: Arc::new(map_keys),
         }));
         self
-    }
-
-    /// Sets the limits and timeouts of the controller.
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// Sets the configuration of the work queue, which is created at each start: back-off,
-    /// priorities, tenants, debouncing.
-    pub fn queue(mut self, config: impl Fn() -> Config<K> + Send + Sync + 'static) -> Self {
-        self.queue = Box::new(config);
-        self
-    }
-
-    /// Builds the controller. It is inactive until [`run`](Controller::run).
-    ///
-    /// # Errors
-    /// A setting is invalid.
-    pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, parse_key, settings, queue } = self;
-        match settings.workers {
-            0 => return Err(ConfigError::NoWorkers),
-            more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
-            _ => {}
-        }
-        let config = queue();
-        // One seed for queue and span IDs, so that a seeded run repeats both.
-        let seed = config.seed.unwrap_or_else(entropy);
-        // Only a check: each start of the controller builds a queue of its own.
-        drop(Queue::manual(config)?);
-        Ok(Controller::new(ControllerSpec { name, sources, subject, parse_key, settings, queue, seed }))
     }
 }
 
@@ -249,8 +239,6 @@ pub fn changed<T: Object, V: PartialEq>(
         _ => true,
     }
 }
-
-const MAX_WORKERS: usize = 65_536;
 
 impl<K, S> fmt::Debug for Builder<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use machinery_informers::deliver::Closed;
 use machinery_informers::{KeyedInformers, SelectorKey};
 use machinery_objects::Object;
 use machinery_sync::contained;
-use machinery_workqueue::Add;
+use machinery_workqueue::{Add, Priority};
 
-use super::source::{EventSource, Feed};
+use super::feed::Feed;
+use super::source::{EventSource, Feeding};
 use crate::{Request, causes};
 
 /// A source that maps completed keys of keyed informers to requests.
@@ -31,10 +31,10 @@ where
     }
 
     /// Keys are acquired and released at any time, so no initial list is waited for.
-    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
+    fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed> {
         let _ = feed.synced.set(());
         let (mut completions, map_keys) = (self.objects.completions(), self.map_keys.clone());
-        Ok(Box::pin(async move {
+        let run = Box::pin(async move {
             let mut keys = Vec::new();
             while let Some(complete) = completions.next().await {
                 for (number, key) in complete {
@@ -43,12 +43,14 @@ where
                     }
                     let add = Add::new().cause(causes::completed(&feed.name, number));
                     for key in keys.drain(..) {
+                        let add = feed.prioritized(&key, add, Priority::NORMAL);
                         if !feed.put(key, add, &|| true).await {
                             return;
                         }
                     }
                 }
             }
-        }))
+        });
+        Ok(Feeding { run, progress: None })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::handle::{Controller, Inner};
 use super::{Counts, Explanation, Phase};
-use crate::Request;
+use crate::{Request, WriteFight};
 
 /// A controller without type parameters, for diagnostics. It holds a weak reference.
 #[derive(Clone)]
@@ -34,6 +34,8 @@ pub(crate) struct ControllerSample {
     pub(crate) workers: usize,
     pub(crate) running: usize,
     pub(crate) stuck: usize,
+    pub(crate) fights_began: u64,
+    pub(crate) fights: Vec<WriteFight>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
@@ -95,13 +97,15 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             // A duplicate name was rejected when the controller was registered.
             let _ = queues.watch(&*self.spec.name, &queue);
         }
-        let busy = || self.workers.iter().map(|worker| worker.lock().as_ref().map(|busy| busy.is_stuck));
+        let busy = || self.workers.iter().map(|worker| worker.lock().first().map(|busy| busy.is_stuck));
         ControllerSample {
             phase,
             counts: self.counters.counts(),
             workers: self.workers.len(),
             running: busy().flatten().count(),
             stuck: busy().flatten().filter(|is_stuck| *is_stuck).count(),
+            fights_began: self.fights.began(),
+            fights: self.fights.going_on().into_iter().map(|(_, fight)| fight).collect(),
         }
     }
 
@@ -121,6 +125,7 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
 
     fn overview(self: Arc<Self>) -> Value {
         let workers = self.workers.len();
+        let fights: Vec<_> = self.fights.going_on().iter().map(|(_, of)| fight(of)).collect();
         let state = Controller(self).state();
         let Counts { done, after, absent, failed, panicked, timed_out, dropped, .. } = state.counts;
         let running = state.running.iter().map(|running| {
@@ -139,6 +144,8 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             "impatient": state.counts.cache_timeouts,
             "sourcePanics": state.counts.source_panics,
             "untraced": state.counts.untraced,
+            "ownEvents": state.counts.own_events,
+            "writeFights": fights,
             "queue": state.queue.map(|queue| json!({
                 "ready": queue.ready, "delayed": queue.delayed, "out": queue.in_flight, "held": queue.held,
                 "retries": queue.retries,
@@ -151,7 +158,7 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             Some(parse_key) => parse_key(text)?,
             None => self.find(text)?,
         };
-        let Explanation { last, queued, running, held } = Controller(self).explain(&key);
+        let Explanation { last, queued, running, held, fights } = Controller(self).explain(&key);
         if last.is_none() && queued.is_none() && running.is_none() && held.is_none() {
             return None;
         }
@@ -180,6 +187,7 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
                 "seconds": seconds(held.time),
                 "writes": held.writes.iter().map(write).collect::<Vec<_>>(),
             })),
+            "writeFights": fights.iter().map(fight).collect::<Vec<_>>(),
             "failuresInARow": queued.map_or(0, |seen| seen.attempts),
             "nextInSeconds": next,
             "nextCauses": causes_of_next,
@@ -201,9 +209,21 @@ impl<K: Request, S> Inner<K, S> {
 
 fn write(token: &WriteToken) -> String {
     match &token.wrote {
-        WriteOutcome::Stored(version) => format!("{} at {version}", token.key),
+        WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => {
+            format!("{} at {version}", token.key)
+        }
         WriteOutcome::Removed(_) => format!("that {} is gone", token.key),
     }
+}
+
+fn fight(fight: &WriteFight) -> Value {
+    json!({
+        "object": fight.object.as_str(),
+        "field": fight.field,
+        "manager": fight.manager,
+        "perSecond": (fight.per_second * 1e3).round() / 1e3,
+        "delaySeconds": seconds(fight.delay),
+    })
 }
 
 fn seconds(time: Duration) -> f64 {

@@ -7,10 +7,11 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use machinery_objects::SpanIds;
 use machinery_sync::Mutex;
-use machinery_workqueue::{Causes, Config, Queue};
+use machinery_workqueue::{Causes, Config, Priority, Queue};
 use tokio::time::Instant;
 
 use super::carry_over::{QueuedKey, ShutdownReport};
+use super::documents::Documents;
 use super::held_key::HeldKey;
 use super::records::RunHistory;
 use super::settings::Settings;
@@ -18,6 +19,7 @@ use super::source::EventSource;
 use super::state::{Explanation, Phase, RunCounters, Running, State};
 use super::traces;
 use crate::Request;
+use crate::fights::{FightHook, SharedFights};
 use crate::reconcile::RunWrites;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each key that its sources request.
@@ -36,10 +38,19 @@ pub(super) struct ControllerSpec<K, S> {
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
     pub(super) seed: u64,
+    /// Encoders of the objects of the sources.
+    pub(super) documents: Arc<Documents>,
+    /// Called when a write fight begins.
+    pub(super) on_write_fight: Option<FightHook>,
+    /// Returns the priority of a key; `None` if all are equal.
+    pub(super) priority: Option<Arc<PriorityOf<K>>>,
 }
 
 /// Returns the subject of a key, if it exists.
 pub(super) type SubjectLookup<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
+
+/// Returns the priority of a key.
+pub(super) type PriorityOf<K> = dyn Fn(&K) -> Priority + Send + Sync;
 
 /// Parses a key from its text.
 pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
@@ -47,6 +58,8 @@ pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
 pub(super) struct Inner<K: Request, S> {
     pub(super) spec: ControllerSpec<K, S>,
     pub(super) counters: Arc<RunCounters>,
+    /// The write fights of the runs.
+    pub(super) fights: Arc<SharedFights<K>>,
     /// Span ids of the runs.
     pub(super) ids: SpanIds,
     pub(super) lifecycle: Mutex<Lifecycle<K>>,
@@ -55,8 +68,8 @@ pub(super) struct Inner<K: Request, S> {
     pub(super) held: Mutex<HashMap<K, HeldKey, FixedState>>,
     /// Keys that were queued at the last shutdown.
     pub(super) carried_over: Mutex<Vec<QueuedKey<K>>>,
-    /// The active run of each worker.
-    pub(super) workers: Vec<Mutex<Option<ActiveRun<K>>>>,
+    /// The active runs of each worker: those of a batch, else at most one.
+    pub(super) workers: Vec<Mutex<Vec<ActiveRun<K>>>>,
 }
 
 /// Phase and queue of the present run.
@@ -83,15 +96,16 @@ pub(super) struct ActiveRun<K> {
 
 impl<K: Request, S> Controller<K, S> {
     pub(super) fn new(spec: ControllerSpec<K, S>) -> Self {
-        let workers = (0..spec.settings.workers).map(|_| Mutex::new(None)).collect();
+        let workers = (0..spec.settings.workers).map(|_| Mutex::new(Vec::new())).collect();
         let records = Mutex::new(RunHistory::new(spec.settings.records, SEED));
         let (phase, waits_for) = (Phase::Idle, Vec::new());
         let lifecycle =
             Mutex::new(Lifecycle { is_running: false, phase, queue: None, waits_for, last_shutdown: None });
         let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
         let ids = SpanIds::seeded(traces::seed(spec.seed, &spec.name));
+        let fights = Arc::new(SharedFights::new(&spec.name, spec.on_write_fight.clone(), SEED));
         let (counters, carried_over) = (Arc::default(), Mutex::default());
-        Self(Arc::new(Inner { spec, counters, ids, lifecycle, records, held, carried_over, workers }))
+        Self(Arc::new(Inner { spec, counters, fights, ids, lifecycle, records, held, carried_over, workers }))
     }
 
     /// Returns the name in logs and metrics.
@@ -109,14 +123,14 @@ impl<K: Request, S> Controller<K, S> {
             (now.phase, now.queue.clone(), now.waits_for.iter().map(ToString::to_string).collect())
         };
         let at = Instant::now();
-        let busy = inner.workers.iter().filter_map(|worker| {
+        let busy = inner.workers.iter().flat_map(|worker| {
             let busy = worker.lock();
-            let ActiveRun { key, since, is_stuck, .. } = busy.as_ref()?;
-            Some(Running {
+            let running = busy.iter().map(|ActiveRun { key, since, is_stuck, .. }| Running {
                 key: key.clone(),
                 time: at.saturating_duration_since(*since),
                 is_stuck: *is_stuck,
-            })
+            });
+            running.collect::<Vec<_>>()
         });
         State {
             phase,
@@ -136,10 +150,13 @@ impl<K: Request, S> Controller<K, S> {
         let at = Instant::now();
         let running = inner.workers.iter().find_map(|worker| {
             let busy = worker.lock();
-            busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
+            let busy = busy.iter().find(|busy| busy.key == *key);
+            busy.map(|busy| at.saturating_duration_since(busy.since))
         });
         let held = inner.held.lock().get(key).map(|held| held.holding(at));
-        Explanation { last, queued: queue.and_then(|queue| queue.status(key)), running, held }
+        let fights = inner.fights.going_on().into_iter().filter(|(of, _)| of == key).map(|(_, fight)| fight);
+        let (queued, fights) = (queue.and_then(|queue| queue.status(key)), fights.collect());
+        Explanation { last, queued, running, held, fights }
     }
 
     /// Returns the report of the last shutdown, also after an error or a dropped future. `None`
@@ -155,7 +172,7 @@ impl<K: Request, S> Controller<K, S> {
     pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
         let queue = self.0.lifecycle.lock().queue.clone();
         match queue {
-            Some(queue) => super::source::add(&queue, &self.0.counters, key, why).await,
+            Some(queue) => super::feed::add(&queue, &self.0.counters, key, why).await,
             None => false,
         }
     }

@@ -43,6 +43,16 @@ impl HeldKey {
         PendingWrites { time: now.saturating_duration_since(self.since), writes }
     }
 
+    /// Returns the deadline.
+    pub(super) const fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Returns the writes.
+    pub(super) fn writes(&self) -> &[WriteWait] {
+        &self.waits
+    }
+
     /// Waits until all caches have reached the writes; returns `false` at the deadline.
     pub(super) async fn visible(&self) -> bool {
         let left = || self.until.saturating_duration_since(Instant::now());

@@ -1,25 +1,26 @@
 //! A running controller: sources, then workers, then shutdown.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
-use machinery_informers::ReflectorError;
+use machinery_informers::deliver::DeliveryProgress;
+use machinery_informers::{InformerId, ReflectorError};
 use machinery_sync::contained;
 use machinery_workqueue::{ConfigError, Queue};
-use tokio::sync::SetOnce;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::carry_over::ShutdownReport;
+use super::feed::ParkedRequest;
 use super::handle::{Controller, Inner};
-use super::source::Feed;
+use super::start::{first_source_end, start_sources, wait_for_sync};
 use super::state::Phase;
 use super::traces::Traces;
+use super::workload::{SingleRuns, Workload};
 use super::{watchdog, worker};
-use crate::{Reconcile, Request};
+use crate::own_writes::WriteWindows;
+use crate::{OwnWrites, Reconcile, Request};
 
 /// Error of a controller's run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +71,10 @@ pub(super) struct RunContext<K: Request, S, R> {
     pub(super) reconcile: R,
     pub(super) queue: Queue<K>,
     pub(super) traces: Arc<Traces<K>>,
+    /// Windows of the keys in flight; `None` if own writes request runs.
+    pub(super) windows: Option<Arc<WriteWindows<K, ParkedRequest>>>,
+    /// The informers of the sources, and the progress of their events; set once they have started.
+    pub(super) progress: OnceLock<Vec<(InformerId, DeliveryProgress)>>,
     /// Cancelled at shutdown: no new run starts.
     pub(super) stopping: CancellationToken,
     /// The token that runs receive; a child of `stopping`.
@@ -97,6 +102,14 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         reconcile: impl Reconcile<S>,
         stopping: CancellationToken,
     ) -> Result<ShutdownReport<K>, RunError> {
+        self.run_workload(SingleRuns(reconcile), stopping).await
+    }
+
+    pub(super) async fn run_workload<R: Workload<K, S>>(
+        &self,
+        reconcile: R,
+        stopping: CancellationToken,
+    ) -> Result<ShutdownReport<K>, RunError> {
         let inner = &self.0;
         if stopping.is_cancelled() {
             return Ok(ShutdownReport::not_started());
@@ -116,6 +129,9 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             reconcile,
             queue,
             traces: Arc::new(Traces::new(inner.spec.seed)),
+            windows: (inner.spec.settings.own_writes == OwnWrites::Ignore)
+                .then(|| Arc::new(WriteWindows::new(inner.spec.seed))),
+            progress: OnceLock::new(),
             stopping: stop.clone(),
             run_stopping: stop.child_token(),
             tasks: tasks.clone(),
@@ -141,10 +157,10 @@ async fn run_until_stopped<K, S, R>(
 where
     K: Request,
     S: Send + Sync + 'static,
-    R: Reconcile<S>,
+    R: Workload<K, S>,
 {
-    let RunContext { inner, queue, traces, stopping, tasks, .. } = &**shared;
-    let sources = match start_sources(inner, queue, traces, stopping, tasks) {
+    let RunContext { inner, queue, stopping, tasks, .. } = &**shared;
+    let sources = match start_sources(shared) {
         Err(_) if stopping.is_cancelled() => return Ok(()),
         sources => sources?,
     };
@@ -169,122 +185,6 @@ where
     match ended {
         Some(source_name) if !stop_requested => Err(RunError::SourceEnded { source_name }),
         _ => Ok(()),
-    }
-}
-
-/// A started source.
-struct StartedSource {
-    name: Arc<str>,
-    synced: Arc<SetOnce<()>>,
-    ended: CancellationToken,
-}
-
-fn start_sources<K: Request, S>(
-    inner: &Inner<K, S>,
-    queue: &Queue<K>,
-    traces: &Arc<Traces<K>>,
-    stop: &CancellationToken,
-    tasks: &TaskTracker,
-) -> Result<Vec<StartedSource>, RunError> {
-    let mut all = Vec::new();
-    for source in &inner.spec.sources {
-        let (name, synced) = (source.name().clone(), Arc::new(SetOnce::new()));
-        let feed = Feed {
-            name: name.clone(),
-            queue: queue.clone(),
-            counters: inner.counters.clone(),
-            traces: traces.clone(),
-            synced: synced.clone(),
-        };
-        let feeding =
-            source.start(feed).map_err(|_| RunError::SourceEnded { source_name: name.to_string() })?;
-        let ended = CancellationToken::new();
-        let (stop, over) = (stop.clone(), ended.clone().drop_guard());
-        tasks.spawn(async move {
-            stop.run_until_cancelled(feeding).await;
-            drop(over);
-        });
-        all.push(StartedSource { name, synced, ended });
-    }
-    Ok(all)
-}
-
-/// Interval of checks for a source that is refused.
-const REFUSAL_CHECK: Duration = Duration::from_millis(50);
-/// Time for which a kind may be unknown: a new definition takes a moment to be served.
-const NOT_SERVED_TIME: Duration = Duration::from_secs(1);
-
-/// Returns the error of a source that can never be listed; otherwise never returns.
-async fn refusal(source: &impl Fn() -> Option<ReflectorError>) -> ReflectorError {
-    let mut unserved_since = None;
-    loop {
-        sleep(REFUSAL_CHECK).await;
-        let now = Instant::now();
-        match source() {
-            Some(error) if error.is_refusal() => return error,
-            Some(error) if error.is_not_served() => {
-                if now >= *unserved_since.get_or_insert(now) + NOT_SERVED_TIME {
-                    return error;
-                }
-            }
-            _ => unserved_since = None,
-        }
-    }
-}
-
-/// Waits until all sources have synced; returns `false` when the controller is cancelled.
-async fn wait_for_sync<K: Request, S>(
-    inner: &Inner<K, S>,
-    sources: &[StartedSource],
-    stop: &CancellationToken,
-) -> Result<bool, RunError> {
-    let after = inner.spec.settings.sync_time;
-    let until = Instant::now().checked_add(after);
-    for (at, (StartedSource { name, synced, ended }, source)) in
-        sources.iter().zip(&inner.spec.sources).enumerate()
-    {
-        let trouble = || source.trouble();
-        inner.lifecycle.lock().waits_for = sources[at..].iter().map(|source| source.name.clone()).collect();
-        let waited = async {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => Ok(false),
-                _ = synced.wait() => Ok(true),
-                () = ended.cancelled() => Err(RunError::SourceEnded { source_name: name.to_string() }),
-                trouble = refusal(&trouble) => Err(RunError::Refused { source_name: name.to_string(), trouble }),
-            }
-        };
-        let waited = match until {
-            Some(until) => timeout_at(until, waited).await,
-            None => Ok(waited.await),
-        };
-        match waited {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) => return Ok(false),
-            Ok(Err(_)) if stop.is_cancelled() => return Ok(false),
-            Ok(Err(error)) => return Err(error),
-            Err(_) => {
-                let trouble = trouble();
-                return Err(RunError::NotSynced { source_name: name.to_string(), after, trouble });
-            }
-        }
-    }
-    inner.lifecycle.lock().waits_for.clear();
-    Ok(true)
-}
-
-/// Returns the name of the first source that stops.
-async fn first_source_end(sources: &[StartedSource]) -> String {
-    let mut ends: FuturesUnordered<_> = sources
-        .iter()
-        .map(|source| async {
-            source.ended.cancelled().await;
-            source.name.to_string()
-        })
-        .collect();
-    match ends.next().await {
-        Some(name) => name,
-        None => std::future::pending().await,
     }
 }
 

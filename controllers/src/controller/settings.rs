@@ -20,6 +20,24 @@ pub struct Settings {
     pub drain: Duration,
     /// Number of keys with a record of their last run. Default: 65 536.
     pub records: usize,
+    /// Treatment of the events of a run's own writes. Default: [`OwnWrites::Ignore`].
+    pub own_writes: OwnWrites,
+}
+
+/// Treatment of the events of a run's own writes, for the key of that run. For other keys they are
+/// events like all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OwnWrites {
+    /// They request no run, unless somebody else wrote in between. A reconciler that needs another
+    /// run returns [`Next::After`](crate::Next::After).
+    ///
+    /// Exceptions that request one: the mark for deletion of the subject itself, and on servers
+    /// that do not tell whether a write changed something, an unconditional update, patch or apply.
+    #[default]
+    Ignore,
+    /// Each requests a run, as in other libraries.
+    Reconcile,
 }
 
 impl Default for Settings {
@@ -32,6 +50,7 @@ impl Default for Settings {
             cache_timeout: Duration::from_secs(10),
             drain: Duration::from_secs(30),
             records: 1 << 16,
+            own_writes: OwnWrites::Ignore,
         }
     }
 }

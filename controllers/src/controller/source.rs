@@ -2,19 +2,16 @@
 
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
-use machinery_informers::ReflectorError;
-use machinery_informers::deliver::{Closed, Delivery, Events};
+use machinery_informers::deliver::{Closed, Delivery, DeliveryProgress, Events};
+use machinery_informers::{InformerId, ReflectorError};
 use machinery_objects::{Bookmark, Event, Object};
-use machinery_sync::{Panic, contained};
-use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
-use tokio::sync::SetOnce;
-use tokio::time::sleep;
+use machinery_sync::contained;
+use machinery_workqueue::{Add, Priority};
 
-use super::state::RunCounters;
-use super::traces::{TracedChange, Traces};
+use super::feed::{EventOrigin, Feed, ParkedRequest};
+use super::traces::TracedChange;
 use crate::Request;
 use crate::causes::CauseNames;
 
@@ -29,23 +26,24 @@ pub(super) trait EventSource<K: Request>: Send + Sync {
     }
 
     /// Starts the source: its keys go into the feed, beginning with those of the initial list.
-    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed>;
+    fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed>;
 }
 
-/// The queue side of a source.
-pub(super) struct Feed<K: Request> {
-    pub(super) name: Arc<str>,
-    pub(super) queue: Queue<K>,
-    pub(super) counters: Arc<RunCounters>,
-    pub(super) traces: Arc<Traces<K>>,
-    /// Set when the keys of the initial list are in the queue.
-    pub(super) synced: Arc<SetOnce<()>>,
+/// A started source.
+pub(super) struct Feeding {
+    /// Delivers events until the informer stops.
+    pub(super) run: BoxFuture<'static, ()>,
+    /// The informer and the progress of its events, where they can be those of own writes.
+    pub(super) progress: Option<(InformerId, DeliveryProgress)>,
 }
 
 /// An informer as a source: subscription, sync check and map function.
 pub(super) struct InformerSource<L, W> {
     pub(super) name: Arc<str>,
     pub(super) listen: L,
+    pub(super) informer: InformerId,
+    /// The objects are the subjects of the controller.
+    pub(super) is_subject: bool,
     /// `None` for keyed informers, which have no initial list that ends.
     pub(super) has_synced: Option<InitialSyncCheck>,
     pub(super) trouble: TroubleCheck,
@@ -59,9 +57,6 @@ pub(super) type InitialSyncCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Returns the error that keeps a cache from being current.
 pub(super) type TroubleCheck = Arc<dyn Fn() -> Option<ReflectorError> + Send + Sync>;
-
-/// Delay before another attempt to add to a full queue.
-const FULL_QUEUE_RETRY: Duration = Duration::from_millis(10);
 
 impl<K, N, T, L, W> EventSource<K> for InformerSource<L, W>
 where
@@ -79,20 +74,27 @@ where
         (self.trouble)()
     }
 
-    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
+    fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed> {
         let events = (self.listen)()?;
+        let progress = feed.windows.is_some().then(|| (self.informer, events.progress()));
         let (map_keys, has_synced) = (self.map_keys.clone(), self.has_synced.clone());
         let has_synced = has_synced.unwrap_or_else(|| {
             let _ = feed.synced.set(());
             Arc::new(|| true)
         });
-        let carries_traces = self.carries_traces;
-        Ok(Box::pin(async move {
-            forward_events(events, feed, has_synced, carries_traces, move |name, event, keys| {
+        let origin = EventOrigin {
+            carries_traces: self.carries_traces,
+            informer: self.informer,
+            is_subject: self.is_subject,
+            document: feed.documents.of::<T>(self.informer),
+        };
+        let run = Box::pin(async move {
+            forward_events(events, feed, has_synced, origin, move |name, event, keys| {
                 map_keys(name, event, keys)
             })
             .await;
-        }))
+        });
+        Ok(Feeding { run, progress })
     }
 }
 
@@ -100,7 +102,7 @@ async fn forward_events<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
     has_synced: InitialSyncCheck,
-    carries_traces: bool,
+    origin: EventOrigin<T>,
     map_keys: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
@@ -108,7 +110,7 @@ async fn forward_events<K, N, T>(
     T: Object,
 {
     let (names, mut keys) = (CauseNames::of(&feed.name), Vec::new());
-    while let Some(delivered) = events.next().await {
+    while let Some((delivered, steps)) = events.next_with_steps().await {
         match delivered {
             Delivery::Event(name, event) => {
                 if let Err(panic) = contained(|| map_keys(&name, &event, &mut keys)) {
@@ -120,8 +122,13 @@ async fn forward_events<K, N, T>(
                 // Version and traceparent are read by user code, which may panic.
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
-                let change = contained(|| TracedChange::of(&event, carries_traces)).ok().flatten();
+                let change = contained(|| TracedChange::of(&event, origin.carries_traces)).ok().flatten();
                 for key in keys.drain(..) {
+                    let add = feed.prioritized(&key, add, priority);
+                    let request = ParkedRequest { add, change, fields: None };
+                    if feed.parked(&key, &event, steps, &origin, request) {
+                        continue;
+                    }
                     if let Some(change) = change {
                         feed.note(&key, change);
                     }
@@ -133,71 +140,6 @@ async fn forward_events<K, N, T>(
             // The mark follows the initial objects in the stream, so their keys are queued by now.
             Delivery::Mark(Bookmark::Synced) => drop(feed.synced.set(())),
             Delivery::Mark(_) => {}
-        }
-    }
-}
-
-impl<K: Request> Feed<K> {
-    /// Records the trace before the key is queued, as a worker may take the key at once.
-    fn note(&self, key: &K, change: TracedChange) {
-        if !contained(|| self.traces.note(key, change)).unwrap_or(true) {
-            self.counters.untraced();
-        }
-    }
-
-    /// Reports a panic of the map function. Keys that it pushed before are added nevertheless.
-    pub(super) fn panicked(&self, panic: &Panic) {
-        tracing::error!(source = %self.name, %panic, "a map function or predicate panicked on an event");
-        self.counters.source_panics();
-    }
-
-    /// Adds a key. If the queue is full during the initial list, the source counts as synced once
-    /// its cache is complete; the remaining keys are added as workers free capacity.
-    pub(super) async fn put(&self, key: K, add: Add, has_synced: &(dyn Fn() -> bool + Send + Sync)) -> bool {
-        let full = || {
-            // Otherwise no worker would start, and none would free capacity.
-            if has_synced() {
-                let _ = self.synced.set(());
-            }
-        };
-        put(&self.queue, &self.counters, key, add, full).await
-    }
-}
-
-/// Adds a key with a custom cause.
-pub(super) async fn add<K: Request>(
-    queue: &Queue<K>,
-    counters: &RunCounters,
-    key: K,
-    why: &'static &'static str,
-) -> bool {
-    put(queue, counters, key, Add::new().cause(Cause::new(why, 0)), || ()).await
-}
-
-/// Adds a key, waiting while the queue is full; meanwhile the informer coalesces events. Returns
-/// `false` when the queue is closed.
-async fn put<K: Request>(
-    queue: &Queue<K>,
-    counters: &RunCounters,
-    mut key: K,
-    add: Add,
-    full: impl Fn(),
-) -> bool {
-    loop {
-        // The tenant function of the queue is user code and may panic.
-        let Ok(added) = contained(|| queue.add_with(key, add)) else {
-            counters.source_panics();
-            return true;
-        };
-        match added {
-            Ok(_) => return true,
-            Err(AddError::Full { key: back, .. }) => {
-                counters.queue_full_waits();
-                full();
-                key = back;
-                sleep(FULL_QUEUE_RETRY).await;
-            }
-            Err(_) => return false,
         }
     }
 }

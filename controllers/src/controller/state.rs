@@ -7,6 +7,7 @@ use machinery_objects::WriteToken;
 use machinery_workqueue::{KeyStatus, Stats};
 
 use super::{Outcome, RunRecord};
+use crate::WriteFight;
 
 /// Snapshot of the state of a controller.
 #[derive(Clone, Debug)]
@@ -79,6 +80,8 @@ pub struct Counts {
     pub queue_full_waits: u64,
     /// Changes without a recorded trace, because too many keys have one pending.
     pub untraced: u64,
+    /// Events of own writes, which requested no run.
+    pub own_events: u64,
 }
 
 /// Explanation of one key.
@@ -93,6 +96,8 @@ pub struct Explanation<K> {
     pub running: Option<Duration>,
     /// Writes that the caches do not show yet; they delay the next run of the key.
     pub held: Option<PendingWrites>,
+    /// Write fights of the key's runs, which delay the next one.
+    pub fights: Vec<WriteFight>,
 }
 
 /// Pending [writes](crate::Run::wrote) of a held key.
@@ -114,6 +119,7 @@ pub(super) struct RunCounters {
     source_panics: AtomicU64,
     queue_full_waits: AtomicU64,
     untraced: AtomicU64,
+    own_events: AtomicU64,
 }
 
 impl RunCounters {
@@ -141,6 +147,10 @@ impl RunCounters {
         self.untraced.fetch_add(1, Relaxed);
     }
 
+    pub(super) fn own_events(&self, events: usize) {
+        self.own_events.fetch_add(events as u64, Relaxed);
+    }
+
     pub(super) fn counts(&self) -> Counts {
         let [done, after, absent, failed, panicked, timed_out, dropped] =
             self.outcomes.each_ref().map(|count| count.load(Relaxed));
@@ -157,6 +167,7 @@ impl RunCounters {
             source_panics: self.source_panics.load(Relaxed),
             queue_full_waits: self.queue_full_waits.load(Relaxed),
             untraced: self.untraced.load(Relaxed),
+            own_events: self.own_events.load(Relaxed),
         }
     }
 }

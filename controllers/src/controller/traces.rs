@@ -60,6 +60,11 @@ impl TracedChange {
 }
 
 impl PendingTrace {
+    /// Returns the trace of the newest change.
+    pub(super) const fn newest(&self) -> Traceparent {
+        self.newest.trace
+    }
+
     const fn of(newest: TracedChange) -> Self {
         Self { newest, links: [None; LINKS] }
     }

@@ -15,13 +15,13 @@ pub(super) async fn watch<K: Request, S: Send + Sync>(inner: Arc<Inner<K, S>>, s
     while stopping.run_until_cancelled(sleep(after / 4)).await.is_some() {
         let now = Instant::now();
         for worker in &inner.workers {
-            let mut worker = worker.lock();
-            let Some(busy) = worker.as_mut().filter(|busy| !busy.is_stuck) else { continue };
-            let time = now.saturating_duration_since(busy.since);
-            if time >= after {
-                busy.is_stuck = true;
-                inner.counters.stuck();
-                tracing::warn!(controller = %inner.spec.name, object = %busy.key, ?time, "a run is stuck");
+            for busy in worker.lock().iter_mut().filter(|busy| !busy.is_stuck) {
+                let time = now.saturating_duration_since(busy.since);
+                if time >= after {
+                    busy.is_stuck = true;
+                    inner.counters.stuck();
+                    tracing::warn!(controller = %inner.spec.name, object = %busy.key, ?time, "a run is stuck");
+                }
             }
         }
     }

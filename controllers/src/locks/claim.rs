@@ -82,7 +82,9 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             }
             // Creating is claiming: the store lets one of two concurrent creates win.
             match self.0.kinds.writer.create(lock, fence).await {
-                Ok(written) => return Ok(Claim::Held(self.held_lock(key.clone(), name, &written.object)?)),
+                Ok(written) => {
+                    return Ok(Claim::Held(self.held_lock(key.clone(), name, &written.object)?.created()));
+                }
                 // A live read decides. A create without response that is stored later is found by
                 // the next attempt.
                 Err(WriteError::AlreadyExists { .. } | WriteError::UnknownOutcome { .. }) => {}

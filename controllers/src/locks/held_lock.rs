@@ -8,7 +8,7 @@ use machinery_objects::{Fence, Object, ObjectKey, OwnerRef, ResourceVersion, Uid
 ///
 /// Only the server knows whether it still does at the time of a write: write under its
 /// [fence](Self::fence).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct HeldLock<K> {
     pub(super) key: K,
     pub(super) fence: Fence,
@@ -59,6 +59,21 @@ impl<K> HeldLock<K> {
     pub const fn token(&self) -> &WriteToken {
         &self.token
     }
+
+    /// Records that this claim created the lock: its version is not that of an earlier writer.
+    pub(super) fn created(mut self) -> Self {
+        if let WriteOutcome::Observed(version) = self.token.wrote {
+            self.token.wrote = WriteOutcome::Stored(version);
+        }
+        self
+    }
+}
+
+/// Equal if they are the same lock of the same name.
+impl<K: PartialEq> PartialEq for HeldLock<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.fence == other.fence
+    }
 }
 
 /// Result of a claim.
@@ -107,6 +122,6 @@ pub(super) fn token(lock: &impl Object, key: &ObjectKey, uid: &Uid) -> Option<Wr
     Some(WriteToken {
         key: key.clone(),
         uid: Some(uid.clone()),
-        wrote: WriteOutcome::Stored(lock.version()?),
+        wrote: WriteOutcome::Observed(lock.version()?),
     })
 }

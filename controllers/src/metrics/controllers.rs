@@ -39,6 +39,14 @@ pub(super) const CONTROLLERS: SampledFamilies<ControllerSample> = SampledFamilie
             "Attempts to add a key to a full queue",
             |seen| Some(seen.counts.queue_full_waits),
         ),
+        Sampled::counter(
+            "machinery_controller_own_events",
+            "Events of own writes, which requested no run",
+            |seen| Some(seen.counts.own_events),
+        ),
+        Sampled::counter("machinery_controller_write_fights", "Write fights that have begun", |seen| {
+            Some(seen.fights_began)
+        }),
         Sampled::counter("machinery_controller_untraced", "Changes whose trace was dropped", |seen| {
             Some(seen.counts.untraced)
         }),

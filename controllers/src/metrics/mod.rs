@@ -2,6 +2,7 @@
 
 mod controllers;
 mod elections;
+mod fights;
 mod locks;
 mod recorders;
 mod silence;
@@ -81,7 +82,7 @@ impl Metrics {
     /// Returns the descriptions of all metrics, those of the queues included.
     pub fn descriptions() -> impl Iterator<Item = Description> {
         let queues = machinery_workqueue::Metrics::descriptions();
-        let controllers = CONTROLLERS.descriptions().chain(queues);
+        let controllers = CONTROLLERS.descriptions().chain([self::fights::FIGHT_RATE]).chain(queues);
         let locks = LOCKS.descriptions().chain(ELECTIONS.descriptions());
         controllers.chain(locks).chain(RECORDERS.descriptions()).chain(SILENCE.descriptions())
     }
@@ -150,6 +151,7 @@ impl Collector for Metrics {
         let controllers = controllers.sample().into_iter();
         let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.sample(&queues))).collect();
         CONTROLLERS.encode(&mut encoder, &controllers)?;
+        fights::encode(&mut encoder, &controllers)?;
         queues.encode(encoder)
     }
 }

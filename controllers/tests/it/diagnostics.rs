@@ -128,8 +128,8 @@ async fn p09_diagnostics_are_readable_without_type_parameters() {
     assert!(next_in.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds < 0.01), "{next_in}");
     explained["last"]["secondsAgo"].take();
     let expected = json!({
-        "object": "n/a", "runningSeconds": null, "held": null, "failuresInARow": 1, "nextInSeconds": null,
-        "nextCauses": ["parts added 1 (×1)", "retry 1 (×1)"],
+        "object": "n/a", "runningSeconds": null, "held": null, "writeFights": [], "failuresInARow": 1,
+        "nextInSeconds": null, "nextCauses": ["parts added 1 (×1)", "retry 1 (×1)"],
         "last": {
             "secondsAgo": null, "took": 0.0, "attempt": 0, "causes": ["parts added 1 (×1)"], "result": "failed",
             "says": "no port is free", "runs": 1,

@@ -90,6 +90,7 @@ async fn p05_a_held_key_reports_its_pending_writes_and_occupies_no_worker() {
     let queue = controller.state().queue.unwrap();
     assert_eq!((queue.in_flight, queue.held, queue.unfinished_us), (0, 1, 0));
 
+    assert!(controller.request(key.clone(), &"somebody is in a hurry").await);
     plane.clear_faults();
     plane.end_watches();
     next(&mut started).await.done();
@@ -164,6 +165,7 @@ async fn p05_the_longest_cache_timeout_does_not_overflow() {
     let first = next(&mut started).await;
     first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
     first.done();
+    assert!(controller.request("n/a".parse().unwrap(), &"again").await);
     let second = next(&mut started).await;
     assert_eq!((second.subject.text.as_str(), second.run.attempts), ("written", 0));
 }

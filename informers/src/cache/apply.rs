@@ -10,7 +10,7 @@ use machinery_objects::{LeaveReason, Object, ObjectKey, ResourceVersion, Unreada
 use super::partial_relist::PartialRelist;
 use super::relist::{Relist, RelistChange, UNREADABLE, is_same};
 use super::store::{AppliedChanges, ListedKeys, ObjectStore, StoreTransaction};
-use crate::deliver::Removal;
+use crate::deliver::{Removal, Steps};
 use crate::reflect::{Effect, ReflectorError, RemovalKind, SourceObject};
 
 /// The writing side of a cache; readers have the store.
@@ -38,6 +38,8 @@ pub(crate) struct Outcome<N, T> {
     pub(crate) progress: Option<ResourceVersion>,
     /// A relist, or the initial list, was completed.
     pub(crate) relisted: bool,
+    /// The steps of the changes: those of a list skip versions.
+    pub(crate) steps: Steps,
     pub(crate) first_sync: bool,
     /// The errors, and whether the source has recovered since the last of them.
     pub(crate) errors: Vec<ReflectorError>,
@@ -102,6 +104,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
                 Effect::BeginPartialRelist => self.partial = Some(PartialRelist::new(self.seed.clone())),
                 Effect::FinishPartialRelist => {
                     let Some(PartialRelist { seen, .. }) = self.partial.take() else { continue };
+                    out.steps = Steps::LISTED;
                     out.change(&store, |change| self.finish_some(&seen, change));
                 }
                 Effect::AbandonRelist => {
@@ -156,6 +159,10 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
             }
         }
         out.late = self.late - late;
+        // Also changes that a watch sent in the same batch: one more run is the safe choice.
+        if out.relisted || self.partial.is_some() {
+            out.steps = Steps::LISTED;
+        }
         out
     }
 
@@ -374,6 +381,7 @@ impl<N, T> Default for Outcome<N, T> {
             changed: AppliedChanges::default(),
             progress: None,
             relisted: false,
+            steps: Steps::ONE,
             first_sync: false,
             errors: Vec::new(),
             recovered: false,

@@ -2,7 +2,7 @@
 
 use super::handler::{Registration, run};
 use super::slot::{HandlerControl, HandlerSlot, TakeMode, Taken};
-use super::{Delivery, Lag};
+use super::{Delivery, DeliveryProgress, Lag, Steps};
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
@@ -39,7 +39,17 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Events<N,
     ///
     /// Cancel safe: dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Delivery<N, T>> {
+        self.take(TakeMode::Pull).await.map(|(delivery, _)| delivery)
+    }
+
+    /// Like [`next`](Self::next), with the changes of the cache that the delivery covers.
+    pub async fn next_with_steps(&mut self) -> Option<(Delivery<N, T>, Steps)> {
         self.take(TakeMode::Pull).await
+    }
+
+    /// Returns the progress of this handler, for tasks that wait until it has handled an event.
+    pub fn progress(&self) -> DeliveryProgress {
+        DeliveryProgress::new(self.slot.clone())
     }
 
     /// Returns a future that calls `handle` with each delivery, one at a time, and the registration
@@ -55,17 +65,17 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Events<N,
         (registration, run(self, handle))
     }
 
-    pub(super) async fn take(&self, by: TakeMode) -> Option<Delivery<N, T>> {
+    pub(super) async fn take(&self, by: TakeMode) -> Option<(Delivery<N, T>, Steps)> {
         loop {
             match self.slot.take(by) {
-                Taken::Delivery(delivery) => return Some(delivery),
+                Taken::Delivery(delivery, steps) => return Some((delivery, steps)),
                 Taken::Closed => return None,
                 Taken::Empty => {}
             }
             // Checked again after this, or a delivery in between would wake nothing.
             let listener = self.slot.ready.listen();
             match self.slot.take(by) {
-                Taken::Delivery(delivery) => return Some(delivery),
+                Taken::Delivery(delivery, steps) => return Some((delivery, steps)),
                 Taken::Closed => return None,
                 Taken::Empty => listener.await,
             }

@@ -105,7 +105,7 @@ where
     H: FnMut(Delivery<N, T>),
 {
     let mut calls = 0;
-    while let Some(delivery) = events.take(TakeMode::Call).await {
+    while let Some((delivery, _)) = events.take(TakeMode::Call).await {
         let was_synced = matches!(delivery, Delivery::Mark(Bookmark::Synced));
         let panicked = contained(|| handle(delivery)).is_err();
         events.slot.returned(was_synced, panicked);

@@ -1,7 +1,7 @@
 //! The handlers of one cache.
 
 use super::slot::{HandlerControl, HandlerSlot};
-use super::{Closed, DeliveryQueue, Displaced, Events, Lag, Notification};
+use super::{Closed, DeliveryQueue, Displaced, Events, Lag, Notification, Steps};
 use machinery_objects::Bookmark;
 use machinery_sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -86,6 +86,12 @@ impl<N, T> Hub<N, T> {
         Publishing { state: Some(self.state.lock()), displaced: Vec::new() }
     }
 
+    /// Waits for a change in progress: the notifications of changes that are visible in the cache
+    /// are in the delivery queues afterwards.
+    pub fn settle(&self) {
+        drop(self.state.lock());
+    }
+
     /// Closes the hub: handlers receive the queued events and end, and new ones are rejected.
     pub fn close(&self) {
         let mut publishing = self.publishing();
@@ -136,12 +142,17 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T>
 impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
     /// Publishes changes of the cache to all handlers, in this order.
     pub fn publish(&mut self, now: Instant, notifications: &[Notification<N, T>]) {
+        self.publish_steps(now, notifications, Steps::ONE);
+    }
+
+    /// Publishes changes, each with these steps: [`Steps::LISTED`] for those that a list found.
+    pub fn publish_steps(&mut self, now: Instant, notifications: &[Notification<N, T>], steps: Steps) {
         let Some(state) = &mut self.state else { return };
         let mut all_open = true;
         // In batches, so that a handler waits for its next event no longer than for one of them.
         for notifications in notifications.chunks(BATCH) {
             for slot in &**state.slots {
-                all_open &= slot.put(now, notifications, &mut self.displaced);
+                all_open &= slot.put(now, notifications, steps, &mut self.displaced);
             }
         }
         if !all_open {

@@ -39,6 +39,7 @@ mod handler;
 mod hub;
 mod marks;
 mod notification;
+mod progress;
 mod queue;
 mod slot;
 #[cfg(all(test, feature = "tokio", not(machinery_loom)))]
@@ -49,6 +50,7 @@ pub use handler::Registration;
 #[cfg(feature = "tokio")]
 pub use handler::spawn;
 pub use hub::{Hub, Publishing};
-pub use notification::{Change, Delivery, Notification, Removal};
+pub use notification::{Change, Delivery, Notification, Removal, Steps};
+pub use progress::DeliveryProgress;
 pub use queue::{DeliveryQueue, Displaced};
 pub use slot::{Closed, Lag};

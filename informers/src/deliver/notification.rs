@@ -46,6 +46,34 @@ pub enum Removal {
     Left(LeaveReason),
 }
 
+/// The changes of a cache that one event covers.
+///
+/// With it a controller tells its own write from a foreign one that a coalesced event hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// Number of coalesced changes, at least one.
+    pub changes: u32,
+    /// Each of them was an event of a watch, so the cache held every version of the object between
+    /// the two states. False if one came from a list, which skips versions.
+    pub unbroken: bool,
+}
+
+impl Steps {
+    /// One event of a watch.
+    pub const ONE: Self = Self { changes: 1, unbroken: true };
+    /// A change found by a list.
+    pub const LISTED: Self = Self { changes: 1, unbroken: false };
+
+    /// Returns the steps of this event and a later one together.
+    #[must_use]
+    pub const fn and(self, later: Self) -> Self {
+        Self {
+            changes: self.changes.saturating_add(later.changes),
+            unbroken: self.unbroken && later.unbroken,
+        }
+    }
+}
+
 /// An item of a handler's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery<N, T> {

@@ -2,7 +2,7 @@
 //! state.
 
 use super::marks::Marks;
-use super::{Change, Delivery, Removal};
+use super::{Change, Delivery, Removal, Steps};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use machinery_objects::{Bookmark, Event};
@@ -36,6 +36,7 @@ struct QueuedKey<N, T> {
     /// The state that was delivered last; `None` if the handler knows no such object.
     delivered: Option<T>,
     latest: Change<T>,
+    steps: Steps,
     /// The marks that are delivered before the key.
     marks: Marks,
     since: Instant,
@@ -47,6 +48,9 @@ struct QueuedKey<N, T> {
 /// reference to an object.
 #[must_use = "drop it where no lock is held"]
 pub struct Displaced<N, T>(Option<N>, Option<T>);
+
+/// A delivery with its steps, and the states that the queue no longer needs.
+type TakenDelivery<N, T> = (Delivery<N, T>, Steps, Displaced<N, T>);
 
 const NIL: u32 = u32::MAX;
 
@@ -171,6 +175,18 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
         before: Option<&T>,
         change: &Change<T>,
     ) -> Option<Displaced<N, T>> {
+        self.put_steps(now, key, before, change, Steps::ONE)
+    }
+
+    /// Like [`put`](Self::put), with the steps of the change.
+    pub fn put_steps(
+        &mut self,
+        now: Instant,
+        key: &N,
+        before: Option<&T>,
+        change: &Change<T>,
+        steps: Steps,
+    ) -> Option<Displaced<N, T>> {
         let hash = self.hasher.hash_one(key);
         let found = self.slots.find(hash, |&slot| self.at(slot).key == *key).copied();
         let Some(slot) = found else {
@@ -183,6 +199,7 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
                     hash,
                     delivered,
                     latest: change,
+                    steps,
                     marks,
                     since: now,
                     prev,
@@ -197,24 +214,25 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
             return Some(Displaced(Some(due.key), Some(due.latest.into_object())));
         }
         // In its position: moved to the end, a key that changes often would never be delivered.
+        due.steps = due.steps.and(steps);
         let next = merge(&due.latest, change);
         Some(Displaced(None, Some(replace(&mut due.latest, next).into_object())))
     }
 
     /// Takes the next delivery.
     pub fn take(&mut self) -> Option<Delivery<N, T>> {
-        self.next().map(|(delivered, _)| delivered)
+        self.next().map(|(delivered, ..)| delivered)
     }
 
-    /// Takes the next delivery, and the states that the queue no longer needs.
-    pub(super) fn next(&mut self) -> Option<(Delivery<N, T>, Displaced<N, T>)> {
+    /// Takes the next delivery with its steps, and the states that the queue no longer needs.
+    pub(super) fn next(&mut self) -> Option<TakenDelivery<N, T>> {
         let first = self.first;
         let marks = match first {
             NIL => &mut self.end,
             _ => &mut self.at_mut(first).marks,
         };
         if let Some(mark) = marks.take() {
-            return Some((Delivery::Mark(mark), Displaced(None, None)));
+            return Some((Delivery::Mark(mark), Steps::ONE, Displaced(None, None)));
         }
         if first == NIL {
             return None;
@@ -222,12 +240,14 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
         let mut due = self.remove(first);
         // A removal is delivered with its own last state, which may be another.
         let spare = if matches!(due.latest, Change::Removed { .. }) { due.delivered.take() } else { None };
-        Some((Delivery::Event(due.key, event_of(due.delivered, due.latest)), Displaced(None, spare)))
+        let event = Delivery::Event(due.key, event_of(due.delivered, due.latest));
+        Some((event, due.steps, Displaced(None, spare)))
     }
 
     /// Appends an object of the initial snapshot.
     pub fn put_initial(&mut self, now: Instant, key: &N, object: &T) -> Option<Displaced<N, T>> {
-        self.put(now, key, None, &Change::Present { object: object.clone(), initial: true })
+        let change = Change::Present { object: object.clone(), initial: true };
+        self.put_steps(now, key, None, &change, Steps::LISTED)
     }
 
     /// Appends the changes of a queue that follow the changes of this one.
@@ -238,7 +258,8 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
             let marks = take(&mut later.at_mut(first).marks);
             self.end.append(marks);
             let due = later.unlink(first);
-            displaced.extend(self.put(due.since, &due.key, due.delivered.as_ref(), &due.latest));
+            let before = due.delivered.as_ref();
+            displaced.extend(self.put_steps(due.since, &due.key, before, &due.latest, due.steps));
             displaced.push(Displaced(Some(due.key), due.delivered));
             displaced.push(Displaced(None, Some(due.latest.into_object())));
         }

@@ -1,6 +1,7 @@
 //! The state of one handler: its delivery queue, its phase and its running call.
 
-use super::{Delivery, DeliveryQueue, Displaced, Notification};
+use super::progress::HandledCount;
+use super::{Delivery, DeliveryQueue, Displaced, Notification, Steps};
 use machinery_objects::Bookmark;
 use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
@@ -44,6 +45,7 @@ struct State<N, T> {
     /// Since when the delivery that is being handled had been queued.
     busy_since: Option<Instant>,
     panics: u64,
+    handled: HandledCount,
 }
 
 /// The thread of a running call. Under loom all threads look alike.
@@ -69,7 +71,7 @@ enum Synced {
 
 /// The result of taking a delivery.
 pub(super) enum Taken<N, T> {
-    Delivery(Delivery<N, T>),
+    Delivery(Delivery<N, T>, Steps),
     Empty,
     Closed,
 }
@@ -92,6 +94,10 @@ pub(super) trait HandlerControl: Send + Sync {
     /// Returns whether a call runs on another thread.
     fn is_calling(&self) -> bool;
     fn changed(&self) -> &Notify;
+    /// Returns the position after the events that are queued or being handled.
+    fn queued_to(&self) -> u64;
+    /// Returns whether the events before a position are handled. If not, their end is notified.
+    fn is_handled_to(&self, position: u64) -> bool;
 }
 
 impl<N, T> HandlerSlot<N, T> {
@@ -105,6 +111,7 @@ impl<N, T> HandlerSlot<N, T> {
             calling: None,
             busy_since: None,
             panics: 0,
+            handled: HandledCount::new(),
         };
         Self { state: Mutex::new(state), ready: Notify::new(), changed: Notify::new() }
     }
@@ -153,6 +160,7 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
         &self,
         now: Instant,
         notifications: &[Notification<N, T>],
+        steps: Steps,
         displaced: &mut Vec<Displaced<N, T>>,
     ) -> bool {
         let mut state = self.state.lock();
@@ -160,7 +168,7 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
             return false;
         }
         for Notification { key, before, change } in notifications {
-            displaced.extend(state.queue.put(now, key, before.as_ref(), change));
+            displaced.extend(state.queue.put_steps(now, key, before.as_ref(), change, steps));
         }
         true
     }
@@ -185,10 +193,20 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
             return Taken::Closed;
         }
         let oldest = state.queue.oldest();
-        let Some((delivery, displaced)) = state.queue.next() else {
+        let was_handled = state.handled.returned();
+        let Some((delivery, steps, displaced)) = state.queue.next() else {
             state.busy_since = None;
-            return if state.phase == HandlerPhase::Closing { Taken::Closed } else { Taken::Empty };
+            let taken = if state.phase == HandlerPhase::Closing { Taken::Closed } else { Taken::Empty };
+            let idle = state.handled.idle();
+            drop(state);
+            if was_handled || idle {
+                self.changed.notify_all();
+            }
+            return taken;
         };
+        if matches!(delivery, Delivery::Event(..)) {
+            state.handled.taken();
+        }
         state.busy_since = oldest;
         match by {
             // Under the lock of the phase: a stop either prevents this call or sees it.
@@ -197,13 +215,16 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
                 state.synced = Synced::Done;
                 drop(state);
                 self.changed.notify_all();
-                return Taken::Delivery(delivery);
+                return Taken::Delivery(delivery, steps);
             }
             TakeMode::Pull => {}
         }
         drop(state);
         drop(displaced);
-        Taken::Delivery(delivery)
+        if was_handled {
+            self.changed.notify_all();
+        }
+        Taken::Delivery(delivery, steps)
     }
 }
 
@@ -247,6 +268,18 @@ impl<N: Send, T: Send> HandlerControl for HandlerSlot<N, T> {
 
     fn changed(&self) -> &Notify {
         &self.changed
+    }
+
+    fn queued_to(&self) -> u64 {
+        let state = self.state.lock();
+        state.handled.position_after(state.queue.len())
+    }
+
+    fn is_handled_to(&self, position: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_over = state.phase == HandlerPhase::Closed;
+        let queued = state.queue.len();
+        is_over || state.handled.has_reached(position, queued)
     }
 }
 

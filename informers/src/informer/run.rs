@@ -93,7 +93,7 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
             effects.iter().filter(|effect| matches!(effect, Effect::Unreadable(_))).count() as u64;
         let mut publishing = shared.hub.publishing();
         let outcome = cache.apply(effects, publishing.has_handlers());
-        publishing.publish(now, &outcome.changed.notifications);
+        publishing.publish_steps(now, &outcome.changed.notifications, outcome.steps);
         if outcome.first_sync {
             publishing.mark(&Bookmark::Synced);
         }

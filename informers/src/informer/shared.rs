@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::run::run;
 use super::state::{Counts, State};
+use crate::InformerId;
 use crate::cache::CacheProgress;
 use crate::deliver::{Closed, Delivery, Events, Hub, Registration, spawn};
 use crate::reflect::{ReflectorError, ReflectorLimits};
@@ -186,6 +187,12 @@ impl<T: Object> Informer<T> {
     /// Handlers receive only the differences.
     pub fn relist(&self) {
         self.0.request_relist();
+    }
+
+    /// Returns the identity of the informer, which its clones share.
+    #[must_use]
+    pub fn id(&self) -> InformerId {
+        InformerId::of_address(Arc::as_ptr(&self.0).addr())
     }
 
     /// Returns the capabilities of the source.

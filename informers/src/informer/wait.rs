@@ -44,7 +44,8 @@ impl<T: Object> Informer<T> {
     ///
     /// So a client can *read its writes*. Where versions are ordered, bookmarks advance the cache
     /// also without a matching event. If the timeout passes, the source is read once, as the cache
-    /// may already show its state. Cancel safe.
+    /// may already show its state. Afterwards the events of the write are in the queues of all
+    /// handlers. Cancel safe.
     ///
     /// # Errors
     /// The cache does not show the write, even compared with the source; or the informer has
@@ -55,6 +56,8 @@ impl<T: Object> Informer<T> {
         loop {
             let listener = self.0.progress.listen();
             if self.shows(token) {
+                // The cache shows a change before its notifications are queued.
+                self.0.hub.settle();
                 return Ok(());
             }
             if self.0.progress.now().closed {
@@ -75,7 +78,7 @@ impl<T: Object> Informer<T> {
         };
         let there = self.get(&token.key);
         match &token.wrote {
-            WriteOutcome::Stored(version) => {
+            WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => {
                 there.and_then(|there| there.version()).is_some_and(|there| there == *version)
                     || past(version)
             }

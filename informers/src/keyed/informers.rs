@@ -16,6 +16,7 @@ use super::keyed_cache::{AcquireRefusal, Name};
 use super::selector_text::text_of;
 use super::shared::{KeyedCounts, KeyedShared, SelectorKey};
 use super::{per_key, stream};
+use crate::InformerId;
 use crate::deliver::{Closed, Delivery, Events, Lag, Registration, spawn};
 use crate::lookup::{Lookup, LookupSnapshot};
 use crate::reflect::ReflectorError;
@@ -230,6 +231,12 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
         // The handler missed the earlier marks; the greatest number stands for all of them.
         keyed_cache.mark_complete();
         Ok(events)
+    }
+
+    /// Returns the identity of the informers, which their clones share.
+    #[must_use]
+    pub fn id(&self) -> InformerId {
+        InformerId::of_address(Arc::as_ptr(&self.0).addr())
     }
 
     /// Returns the capabilities of the source.

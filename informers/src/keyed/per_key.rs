@@ -137,7 +137,7 @@ impl<F: SelectorKey, T: Object> Sink<T> for PerKeySink<'_, F, T> {
         let keyed_cache: &KeyedCache<F, T> = &shared.keyed_cache;
         let outcome = keyed_cache.with_tenure(key, *tenure, |publishing| {
             let outcome = cache.apply(effects, publishing.has_handlers());
-            publishing.publish(now, &outcome.changed.notifications);
+            publishing.publish_steps(now, &outcome.changed.notifications, outcome.steps);
             outcome
         });
         let Some(outcome) = outcome else {

@@ -93,7 +93,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
         while !effects.is_empty() {
             let mut publishing = shared.keyed_cache.hub.publishing();
             let outcome = cache.apply(&mut effects, publishing.has_handlers());
-            publishing.publish(now, &outcome.changed.notifications);
+            publishing.publish_steps(now, &outcome.changed.notifications, outcome.steps);
             drop(publishing);
             if outcome.is_full {
                 // The objects of these keys were dropped.

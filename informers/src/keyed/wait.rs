@@ -34,6 +34,8 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
                 return Err(WaitError::Closed);
             }
             if shows {
+                // The cache shows a change before its notifications are queued.
+                shared.keyed_cache.hub.settle();
                 return Ok(());
             }
             if timeout_at(until, listener).await.is_err() {
@@ -49,7 +51,7 @@ impl<F: SelectorKey, T: Object> KeyedShared<F, T> {
         let mut all = held.iter().flat_map(|held| held.all()).map(|(_, object)| object);
         let ordered = self.source.capabilities().versions_are_ordered;
         match &token.wrote {
-            WriteOutcome::Stored(version) => {
+            WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => {
                 let is_there = all.any(|there| there.version().as_ref() == Some(version));
                 (is_there && !self.progress.is_doubtful()) || self.is_past(version)
             }

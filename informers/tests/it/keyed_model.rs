@@ -95,7 +95,10 @@ impl Checks {
         informers: &KeyedInformers<String, TestObject>,
         per_key: bool,
     ) -> Result<(), String> {
-        let (WriteOutcome::Stored(version) | WriteOutcome::Removed(Some(version))) = &token.wrote else {
+        let (WriteOutcome::Stored(version)
+        | WriteOutcome::Observed(version)
+        | WriteOutcome::Removed(Some(version))) = &token.wrote
+        else {
             return Ok(());
         };
         let at = version.revision().map_or(0, |revision| revision.0 as usize);

@@ -10,13 +10,23 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::read::object;
 use crate::refusal::Status;
 
-/// Decodes a created or updated object.
-pub(super) fn written<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Written<O>, WriteError> {
-    let StoredObject { object, key, version, uid } = stored(body)?;
+/// Decodes a created or updated object. `base` is the version that the write required, `made`
+/// whether the write made the new version, if known.
+pub(super) fn written<O: Object + DeserializeOwned>(
+    body: &[u8],
+    base: Option<&ResourceVersion>,
+    made: Option<bool>,
+) -> Result<Written<O>, WriteError> {
+    let StoredObject { object, key, version, uid, is_deleting } = stored(body)?;
     let wrote = match version {
         // The last finalizer was removed, and the object with it: the version is the one before.
-        _ if DeletionState::of(body).is_gone() => WriteOutcome::Removed(None),
-        Some(version) => WriteOutcome::Stored(version),
+        // Only then: it decodes the body again.
+        _ if is_deleting && DeletionState::of(body).is_gone() => WriteOutcome::Removed(None),
+        // From the required version on, nobody else wrote.
+        Some(version) if made.unwrap_or_else(|| base.is_some_and(|base| *base != version)) => {
+            WriteOutcome::Stored(version)
+        }
+        Some(version) => WriteOutcome::Observed(version),
         None => WriteOutcome::Removed(None),
     };
     Ok(Written { object, token: WriteToken { key, uid, wrote } })
@@ -53,14 +63,16 @@ struct StoredObject<O> {
     key: ObjectKey,
     version: Option<ResourceVersion>,
     uid: Option<Uid>,
+    is_deleting: bool,
 }
 
 /// The write is committed; if the response cannot be decoded, its outcome is unknown.
 fn stored<O: Object + DeserializeOwned>(body: &[u8]) -> Result<StoredObject<O>, WriteError> {
     let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
-    let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new)));
+    let says =
+        contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new), object.is_deleting()));
     match says {
-        Ok((key, version, uid)) => Ok(StoredObject { object, key, version, uid }),
+        Ok((key, version, uid, is_deleting)) => Ok(StoredObject { object, key, version, uid, is_deleting }),
         Err(_) => Err(WriteError::UnknownOutcome { reason: "the object panics when its UID is read".into() }),
     }
 }

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{HeaderValue, Method, header};
+use http::{HeaderName, HeaderValue, Method, header};
 use machinery_objects::{
-    Conflict, Deleted, Deletion, Fence, Object, ObjectKey, Patch, PatchFormat, Preconditions, Scope,
-    SourceError, WriteError, Writer, WriterCapabilities, Written,
+    Conflict, Deleted, Deletion, Fence, Object, ObjectKey, Patch, PatchFormat, Preconditions,
+    ResourceVersion, Scope, SourceError, WriteError, Writer, WriterCapabilities, Written,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +18,16 @@ use crate::request::{ApiRequest, Target};
 
 /// By default servers only warn of unknown fields, and the warning would be lost.
 const STRICT: (&str, &str) = ("fieldValidation", "Strict");
+
+/// Marks the response of a Machinery server to a write that changed nothing.
+const UNCHANGED: HeaderName = HeaderName::from_static("machinery-unchanged");
+
+/// The body of a successful response.
+struct StoredBody {
+    body: Bytes,
+    /// Whether the write made the version in the body; `None` if the server does not tell.
+    made: Option<bool>,
+}
 
 #[async_trait]
 impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
@@ -40,7 +50,7 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
         }
         let request = self.strictly(target).into_request(Method::POST, encoded(&object))?;
         match self.write(request, fence).await? {
-            Ok(body) => response::written(&body),
+            Ok(stored) => response::written(&stored.body, None, Some(true)),
             // The namespace is absent.
             Err(refusal) if refusal.is_of_an_absent_object() => {
                 Err(SourceError::Invalid { reason: refusal.message(), causes: Vec::new() }.into())
@@ -63,7 +73,7 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
             Target::object(&self.caller.kind, key)?.into_request(Method::DELETE, body::deletion(deletion))?;
         let only_if = &deletion.only_if;
         match self.write(request, only_if.fence.as_ref()).await? {
-            Ok(body) => response::deleted(&body, key, only_if.uid.as_ref()),
+            Ok(stored) => response::deleted(&stored.body, key, only_if.uid.as_ref()),
             Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
         }
     }
@@ -91,7 +101,10 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
         let mut request = target.into_request(Method::PATCH, body)?;
         request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         match self.write(request, only_if.fence.as_ref()).await? {
-            Ok(body) => response::written(&body),
+            Ok(stored) => {
+                let base = only_if.version.as_ref();
+                response::written(&stored.body, base, stored.made)
+            }
             // A patch that names another UID tries to change it, and a failed `test` operation does
             // not name its field.
             Err(refusal) if only_if.uid.is_some() && refusal.is_about("metadata.uid") => {
@@ -122,13 +135,14 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
         let key = ObjectKey::new(namespace, body::text(&object, "name"))
             .map_err(|error| body::at("metadata.name", &error.to_string()))?;
         body::conditions(&mut object, only_if)?;
+        let base = ResourceVersion::new(body::text(&object, "resourceVersion"));
         let mut target = Target::object(kind, &key)?;
         if status {
             target = target.below("status");
         }
         let request = self.strictly(target).into_request(Method::PUT, encoded(&object))?;
         match self.write(request, only_if.fence.as_ref()).await? {
-            Ok(body) => response::written(&body),
+            Ok(stored) => response::written(&stored.body, base.as_ref(), stored.made),
             Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
         }
     }
@@ -145,10 +159,19 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
         &self,
         mut request: ApiRequest,
         fence: Option<&Fence>,
-    ) -> Result<Result<Bytes, Refusal>, WriteError> {
-        fence::put(&mut request, fence, self.caller.server.machinery)?;
+    ) -> Result<Result<StoredBody, Refusal>, WriteError> {
+        let is_machinery = self.caller.server.machinery;
+        fence::put(&mut request, fence, is_machinery)?;
         trace::put(&mut request);
-        self.caller.fetch(request).await.map_err(CallError::write_error)
+        let answered = self.caller.exchange(request).await.map_err(CallError::write_error)?;
+        Ok(answered.map(|(headers, body)| {
+            let made = match (is_machinery, headers.contains_key(UNCHANGED)) {
+                (true, unchanged) => Some(!unchanged),
+                // Others answer a write that changed nothing like one that did.
+                (false, _) => None,
+            };
+            StoredBody { body, made }
+        }))
     }
 
     /// Refuses a key with a namespace that does not fit the kind's scope, as not found.

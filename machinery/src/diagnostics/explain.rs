@@ -67,6 +67,15 @@ fn explain_one(one: &Value) -> String {
     } else if !known["runningSeconds"].is_null() {
         line("now", format!("it runs, since {}", time(&known["runningSeconds"])));
     }
+    for fight in known["writeFights"].as_array().into_iter().flatten() {
+        let (field, manager) = (word(&fight["field"]), fight["manager"].as_str().unwrap_or("another writer"));
+        let (rate, delay) = (fight["perSecond"].as_f64().unwrap_or_default(), time(&fight["delaySeconds"]));
+        let object = word(&fight["object"]);
+        line(
+            "fight",
+            format!("{manager} undoes {field} of {object}, {rate:.1} times a second; runs are {delay} apart"),
+        );
+    }
     let next = &known["nextInSeconds"];
     match (next.is_null(), known["failuresInARow"].as_u64().unwrap_or_default()) {
         (false, _) if !known["held"].is_null() => line("next run", "when it can be read".into()),
@@ -163,6 +172,23 @@ mod tests {
         let end = "now        it waits, since 2.0 s, until what it wrote can be read: default/db-0 at 41, that default/a is gone\n\
             \x20 next run   when it can be read\n";
         assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn a_write_fight_is_explained_with_field_manager_and_rate() {
+        let fight = json!({
+            "object": "default/db-0", "field": "status.address", "manager": "kubectl", "perSecond": 12.34, "delaySeconds": 0.8,
+        });
+        let page = json!([{
+            "controller": "hosts", "kind": "hosts.example.com", "object": "default/db-0",
+            "known": {
+                "object": "default/db-0", "runningSeconds": null, "held": null, "failuresInARow": 0, "nextInSeconds": null,
+                "nextCauses": [], "last": null, "writeFights": [fight],
+            },
+        }]);
+        let text = explain("hosts", &page.to_string()).unwrap();
+        let line = "  fight      kubectl undoes status.address of default/db-0, 12.3 times a second; runs are 800 ms apart\n";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use super::handle::Plane;
 impl Plane {
     /// Returns a builder of another plane on the same server, as a second process would have it:
     /// with its own informers, controllers and shutdown. An embedded server runs until the plane
-    /// that started it stops, and serves that plane's kinds.
+    /// that started it stops, and serves that plane's kinds. Its user is that of this plane, unless
+    /// [`identity`](PlaneBuilder::identity) sets another one.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
@@ -27,6 +28,10 @@ impl Plane {
     pub fn beside(&self) -> PlaneBuilder {
         let mut builder = PlaneBuilder::at(ObjectLocation::Shared(Box::new(self.transport().share())));
         builder.surroundings = self.0.surroundings.beside();
+        #[cfg(feature = "embedded")]
+        if let Some(identity) = self.transport().identity() {
+            builder.identity = identity.clone();
+        }
         builder
     }
 }

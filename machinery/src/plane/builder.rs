@@ -30,7 +30,7 @@ pub struct PlaneBuilder {
     #[cfg(feature = "embedded")]
     pub(super) server_parts: Vec<AddToServer>,
     #[cfg(feature = "embedded")]
-    identity: Identity,
+    pub(super) identity: Identity,
     #[cfg(feature = "server")]
     pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
@@ -261,6 +261,9 @@ impl PlaneBuilder {
     async fn start_plane(self) -> Result<Plane, PlaneError> {
         let Self { location, timeout, surroundings, .. } = self;
         let transport = match location {
+            #[cfg(feature = "embedded")]
+            ObjectLocation::Shared(transport) => transport.used_by(self.identity),
+            #[cfg(not(feature = "embedded"))]
             ObjectLocation::Shared(transport) => *transport,
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {

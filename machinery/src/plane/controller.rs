@@ -8,21 +8,20 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use machinery_controllers::{
-    Allocator, Builder, Controller, LockKey, Member, NameLocks, Owner, Pool, Reconcile, Request, Settings,
-    ShutdownReport, SilenceChange, SilenceDetector,
+    Allocator, Builder, Controller, LockKey, Member, NameLocks, Owner, Pool, Request, Settings,
+    SilenceChange, SilenceDetector,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey, Scope};
-use machinery_workqueue::Config;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use machinery_workqueue::{Config, Priority};
+use tokio_util::sync::CancellationToken;
 
 use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::{ObjectType, PartialObject};
 use super::predicates::{deliver_finalizer_events, evaluate, owners};
 use super::runtime_kind::{KindName, RuntimeKind};
-use super::tasks::TaskGuard;
-use crate::Error;
+use super::written_fields::FieldPath;
 
 /// Builds a controller of a plane from object types: controller-runtime's `Builder`. The plane
 /// shares one informer per type. The controller runs until the plane is stopped.
@@ -32,16 +31,18 @@ use crate::Error;
 #[must_use = "it does nothing before it runs"]
 pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
-    name: String,
+    pub(super) name: String,
     /// Kind of the reconciled objects; `None` for requests.
-    kind: Option<ControlledKind>,
-    builder: Builder<Q, S>,
+    pub(super) kind: Option<ControlledKind>,
+    pub(super) builder: Builder<Q, S>,
+    /// The fields that the controller writes, by kind.
+    pub(super) writes: Vec<(Kind, Vec<FieldPath>)>,
     /// Background tasks that request runs.
-    background: Vec<Box<Wake<Q, S>>>,
+    pub(super) background: Vec<Box<Wake<Q, S>>>,
 }
 
 /// The kind of a controller's objects.
-enum ControlledKind {
+pub(super) enum ControlledKind {
     Typed(Kind),
     Named(KindName, Arc<dyn Fn() -> Option<Kind> + Send + Sync>),
 }
@@ -49,7 +50,7 @@ enum ControlledKind {
 impl ControlledKind {
     /// Returns the kind for diagnostics. One known by name has its version and scope only while it
     /// is served; the names that identify it are constant.
-    fn shown(&self) -> Option<Kind> {
+    pub(super) fn shown(&self) -> Option<Kind> {
         match self {
             Self::Typed(kind) => Some(kind.clone()),
             Self::Named(name, kind) => kind().or_else(|| {
@@ -64,7 +65,8 @@ impl ControlledKind {
     }
 }
 
-type Wake<Q, S> = dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
+pub(super) type Wake<Q, S> =
+    dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
 
 impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     pub(super) fn of_filtered(
@@ -73,9 +75,11 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         predicate: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let objects = plane.objects::<K>()?;
-        let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate));
+        let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate))
+            .detecting_fights(objects.informer());
         let (name, kind) = (name.to_owned(), Some(ControlledKind::Typed(objects.kind().clone())));
-        Ok(Self { plane: plane.clone(), name, kind, builder, background: Vec::new() })
+        let (plane, writes, background) = (plane.clone(), Vec::new(), Vec::new());
+        Ok(Self { plane, name, kind, builder, writes, background })
     }
 
     /// Adds a type of owned objects (controller-runtime's `Owns`): their events reconcile the
@@ -86,6 +90,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     pub fn owning<O: ObjectType>(mut self) -> Result<Self, PlaneError> {
         let (owned, owner) = (self.plane.objects::<O>()?, Kind::of::<K>()?);
         self.builder = self.builder.owning(owned.kind().plural(), owned.informer(), &owner);
+        self.builder = self.builder.detecting_fights(owned.informer());
         Ok(self)
     }
 
@@ -153,7 +158,7 @@ impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
         let controlled = ControlledKind::Named(kind.name().clone(), present);
         let builder = Controller::of(name, objects);
         let (plane, name) = (plane.clone(), name.to_owned());
-        Self { plane, name, kind: Some(controlled), builder, background: Vec::new() }
+        Self { plane, name, kind: Some(controlled), builder, writes: Vec::new(), background: Vec::new() }
     }
 
     /// Returns the present kind of the objects, as owners.
@@ -172,7 +177,8 @@ impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
 impl<Q: Request> PlaneController<Q, Q> {
     pub(super) fn of_requests(plane: &Plane, name: &str) -> Self {
         let builder = Controller::of_requests(name);
-        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, background: Vec::new() }
+        let (plane, writes, background) = (plane.clone(), Vec::new(), Vec::new());
+        Self { plane, name: name.to_owned(), kind: None, builder, writes, background }
     }
 }
 
@@ -189,6 +195,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     ) -> Result<Self, PlaneError> {
         let others = self.plane.objects::<O>()?;
         self.builder = self.builder.watching(others.kind().plural(), others.informer(), map_keys);
+        self.builder = self.builder.detecting_fights(others.informer());
         Ok(self)
     }
 
@@ -255,6 +262,21 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
+    /// Declares fields that the controller writes, such as `status.address`; a field stands for all
+    /// below it. Another controller of the plane that declares one of them is refused when it is
+    /// built: two writers of one field undo each other.
+    ///
+    /// # Errors
+    /// The type's kind is invalid, or a field is not a path of names.
+    pub fn writing<O: ObjectType>(
+        mut self,
+        fields: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Self, PlaneError> {
+        let paths = fields.into_iter().map(|field| FieldPath::new(field.as_ref()));
+        self.writes.push((Kind::of::<O>()?, paths.collect::<Result<_, _>>()?));
+        Ok(self)
+    }
+
     /// Reconciles the keys that `map_keys` returns for each change of a
     /// [silence detector](Plane::silence): the overdue objects, or their owners. A detector belongs
     /// to one controller.
@@ -276,6 +298,14 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         &self.name
     }
 
+    /// Sets the priority of each key, instead of [`Priority::NORMAL`]: of the ready keys the most
+    /// urgent one runs next, and none starves. In the initial list it is lowered by that of
+    /// [`Priority::LOW`].
+    pub fn prioritizing(mut self, priority: impl Fn(&Q) -> Priority + Send + Sync + 'static) -> Self {
+        self.builder = self.builder.prioritizing(priority);
+        self
+    }
+
     /// Sets limits and timeouts.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.builder = self.builder.settings(settings);
@@ -287,50 +317,6 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self.builder = self.builder.queue(config);
         self
     }
-
-    /// Builds the controller without running it, for instance to inspect it. Tasks from
-    /// [`beside`](Self::beside) and the notification of waiters run only with [`run`](Self::run).
-    ///
-    /// # Errors
-    /// A setting is invalid, or another controller of the plane has the name.
-    pub fn build(self) -> Result<Controller<Q, S>, Error> {
-        let controller = self.builder.build()?;
-        let registry = self.plane.registry();
-        // First, as it refuses a name in use before diagnostics show the controller.
-        registry.controller_metrics().watch(&controller)?;
-        let kind = self.kind.as_ref().and_then(ControlledKind::shown);
-        registry.controller(kind.as_ref(), controller.diagnostics());
-        Ok(controller)
-    }
-
-    /// Builds the controller and starts its background tasks.
-    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, BackgroundTasks), Error> {
-        let (background, running) = (std::mem::take(&mut self.background), self.plane.controllers().clone());
-        let name = format!("the controller {}", self.name);
-        // A child: the end of this controller stops its background tasks, and not the plane.
-        let stopping = self.plane.stopping().child_token();
-        let controller = self.build()?;
-        for task in background {
-            running.spawn(&name, task(controller.clone(), stopping.clone()));
-        }
-        Ok((controller, BackgroundTasks { _ends: stopping.drop_guard(), _runs: running.register(&name) }))
-    }
-
-    /// Reconciles until the plane is stopped. Dropping the future drops active runs.
-    ///
-    /// # Errors
-    /// A setting is invalid, or a source did not sync or has stopped.
-    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<ShutdownReport<Q>, Error> {
-        let stopping = self.plane.stopping().clone();
-        let (controller, _beside) = self.split()?;
-        Ok(controller.run(reconcile, stopping).await?)
-    }
-}
-
-/// Background tasks of a controller, cancelled on drop. The shutdown of the plane waits for them.
-pub(super) struct BackgroundTasks {
-    _ends: DropGuard,
-    _runs: TaskGuard,
 }
 
 impl<Q: Request, S> fmt::Debug for PlaneController<Q, S> {

@@ -157,6 +157,26 @@ pub enum PlaneError {
         /// Timeout of each step.
         after: std::time::Duration,
     },
+    /// A declared field is not a path of names.
+    #[error("`{text}` is no path of a field: write names with dots between them, such as status.address")]
+    FieldPath {
+        /// The text.
+        text: String,
+    },
+    /// Two controllers of the plane declare one field.
+    #[error(
+        "{field} of {kind} is written by the controller {other} already, so {controller} would undo its writes: let one of them write the field"
+    )]
+    FieldWritten {
+        /// The field.
+        field: String,
+        /// The kind of the objects.
+        kind: String,
+        /// The controller that was not built.
+        controller: String,
+        /// The controller that has declared the field before.
+        other: String,
+    },
     /// The plane has stopped.
     #[error("the plane has stopped")]
     Stopped,

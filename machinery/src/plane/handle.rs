@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use machinery_controllers::Request;
-use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_controllers::{Recorder, Request};
+use machinery_informers::{
+    self as informers, Informer, InformerId, KeyedBuilder, KeyedInformers, SelectorKey,
+};
 use machinery_metrics::{Described, Description};
-use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
+use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, ObjectRef, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +27,7 @@ use super::shutdown::Handle;
 use super::surroundings::Surroundings;
 use super::tasks::TaskGroup;
 use super::transport::Transport;
+use super::written_fields::WrittenFields;
 use crate::Error;
 use crate::diagnostics::DiagnosticsRegistry;
 
@@ -48,6 +51,11 @@ pub(super) struct Inner {
     pub(super) failed: Mutex<Option<Error>>,
     pub(super) surroundings: Surroundings,
     registry: Arc<DiagnosticsRegistry>,
+    written_fields: WrittenFields,
+    /// References to the objects of the shared informers.
+    pub(super) references: Mutex<BTreeMap<InformerId, Arc<ReferenceFn>>>,
+    /// Created with the first write fight.
+    pub(super) fight_recorder: OnceLock<Recorder>,
     /// Kinds known at run time.
     pub(super) runtime_kinds: RuntimeKinds,
     /// Informer of the definitions of a cluster, for kinds known at run time.
@@ -56,6 +64,24 @@ pub(super) struct Inner {
     /// Set when the embedded server listens.
     #[cfg(feature = "server")]
     access: std::sync::OnceLock<machinery_apiserver::Access>,
+}
+
+/// Returns a reference to a cached object.
+type ReferenceFn = dyn Fn(&ObjectKey) -> Option<ObjectRef> + Send + Sync;
+
+impl Inner {
+    /// Runs a task until the shutdown, stopped with the informers.
+    pub(super) fn run_as<R: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &str,
+        run: impl FnOnce(CancellationToken) -> R,
+    ) {
+        self.informers.spawn(name, run(self.informers.stopping().clone()));
+    }
+
+    pub(super) fn registry(&self) -> &DiagnosticsRegistry {
+        &self.registry
+    }
 }
 
 impl Plane {
@@ -69,6 +95,9 @@ impl Plane {
             failed: Mutex::default(),
             surroundings,
             registry: Arc::default(),
+            written_fields: WrittenFields::default(),
+            references: Mutex::default(),
+            fight_recorder: OnceLock::new(),
             runtime_kinds: Mutex::default(),
             #[cfg(feature = "kube")]
             definitions: Mutex::default(),
@@ -154,11 +183,15 @@ impl Plane {
         self.run_as(&informer_of(&kind.to_string()), |stopping| informer.run(stopping));
         self.0.registry.informer(&kind, &informer);
         let objects = Objects::new(kind, informer, writer, list_page);
+        let of = objects.clone();
+        let reference = move |key: &ObjectKey| of.get(key).map(|object| of.about(&object));
+        self.0.references.lock().insert(objects.informer().id(), Arc::new(reference));
         all.insert(TypeId::of::<K>(), Arc::new(objects.clone()));
         Ok((objects, true))
     }
 
-    /// Returns a writer for the objects of a type, without an informer.
+    /// Returns a writer for the objects of a type, without an informer. A run reports its writes by
+    /// [`Run::wrote`](machinery_controllers::Run::wrote); a writer from [`Objects`] does so itself.
     ///
     /// # Errors
     /// The type's kind is invalid.
@@ -257,8 +290,7 @@ impl Plane {
         name: &str,
         run: impl FnOnce(CancellationToken) -> R,
     ) {
-        let informers = &self.0.informers;
-        informers.spawn(name, run(informers.stopping().clone()));
+        self.0.run_as(name, run);
     }
 
     /// Returns a builder for a controller of the objects of a type: each object is reconciled
@@ -416,6 +448,10 @@ impl Plane {
 
     pub(super) fn transport(&self) -> &Transport {
         &self.0.transport
+    }
+
+    pub(super) fn written_fields(&self) -> &WrittenFields {
+        &self.0.written_fields
     }
 
     pub(super) fn registry(&self) -> &DiagnosticsRegistry {

@@ -2,20 +2,22 @@
 
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use machinery_controllers::{
-    Controller, ElectionConfig, ElectionConfigError, Elector, Lease, Reconcile, Request, RunError,
-    ShutdownReport, Term,
+    Controller, ElectionConfig, ElectionConfigError, Elector, Lease, Reconcile, ReconcileBatch, Request,
+    RunError, ShutdownReport, Term,
 };
 use machinery_objects::ListWatch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::controller::{BackgroundTasks, PlaneController};
+use super::controller::PlaneController;
+use super::controller_run::BackgroundTasks;
 use super::handle::Plane;
 use super::transport::Transport;
 use crate::Error;
@@ -156,14 +158,40 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self,
         reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
     ) -> LedController {
+        self.led_by(move |controller, term, stopping| {
+            let (controller, reconcile) = (controller.clone(), reconcile(term));
+            async move { controller.run(reconcile, stopping).await }
+        })
+    }
+
+    /// Like [`led`](Self::led), with up to `max` ready keys in one call of the reconciler.
+    pub fn led_batches<R: ReconcileBatch<S>>(
+        self,
+        max: NonZeroUsize,
+        reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
+    ) -> LedController {
+        self.led_by(move |controller, term, stopping| {
+            let (controller, reconcile) = (controller.clone(), reconcile(term));
+            async move { controller.run_batches(max, reconcile, stopping).await }
+        })
+    }
+
+    fn led_by<F>(
+        self,
+        run: impl Fn(&Controller<Q, S>, &Term, CancellationToken) -> F + Send + Sync + 'static,
+    ) -> LedController
+    where
+        F: Future<Output = Result<ShutdownReport<Q>, RunError>> + Send + 'static,
+    {
         let name = self.name().to_owned();
         let start = move || {
             let (controller, beside) = self.split()?;
-            let reconcile = Arc::new(reconcile);
+            let run = Arc::new(run);
             let run = move |term: Term, stopping: CancellationToken| {
-                let (controller, reconcile) = (controller.clone(), reconcile.clone());
+                let (controller, run) = (controller.clone(), run.clone());
                 async move {
-                    let ended = run_term(&controller, &term, &*reconcile, stopping).await.transpose()?;
+                    let run = |stopping| run(&controller, &term, stopping);
+                    let ended = run_term(&term, run, stopping).await.transpose()?;
                     let dropped = ended.iter().flat_map(|ended| &ended.dropped).map(ToString::to_string);
                     Ok(LedShutdownReport { name: controller.name().into(), dropped: dropped.collect() })
                 }
@@ -194,7 +222,10 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         let reconcile = Arc::new(reconcile);
         let work = move |term: Term| {
             let (controller, reconcile) = (controller.clone(), reconcile.clone());
-            async move { run_term(&controller, &term, &*reconcile, term.token().clone()).await }
+            async move {
+                let run = |stopping| controller.run(reconcile(&term), stopping);
+                run_term(&term, run, term.token().clone()).await
+            }
         };
         Ok(elector.lead(work, stopping).await?.flatten().transpose()?)
     }
@@ -204,15 +235,14 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Runs one term of a controller. `None`: it was dropped, as another candidate may lead.
-async fn run_term<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
-    controller: &Controller<Q, S>,
+async fn run_term<Q: Request, F: Future<Output = Result<ShutdownReport<Q>, RunError>>>(
     term: &Term,
-    reconcile: &(impl Fn(&Term) -> R + Send + Sync),
+    run: impl Fn(CancellationToken) -> F,
     stopping: CancellationToken,
 ) -> Option<Result<ShutdownReport<Q>, RunError>> {
     let runs = async {
         loop {
-            match controller.run(reconcile(term), stopping.clone()).await {
+            match run(stopping.clone()).await {
                 // If stopped meanwhile, the next attempt returns at once.
                 Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(RETRY_DELAY)).await),
                 ended => return ended,

@@ -5,10 +5,12 @@ mod builder;
 #[cfg(feature = "server")]
 mod component;
 mod controller;
+mod controller_run;
 #[cfg(feature = "kube")]
 mod define;
 mod error;
 mod fenced;
+mod fights;
 mod handle;
 mod kinds;
 mod lease;
@@ -19,6 +21,7 @@ mod objects;
 mod owned_fields;
 mod predicates;
 mod recorder;
+mod reporting;
 mod runtime_kind;
 mod served;
 #[cfg(feature = "server")]
@@ -30,6 +33,7 @@ mod surroundings;
 mod tasks;
 mod transport;
 mod until;
+mod written_fields;
 
 pub use builder::PlaneBuilder;
 #[cfg(feature = "embedded")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_controllers::WriteTracker;
-use machinery_informers::{Informer, Snapshot};
+use machinery_informers::{Informer, InformerId, Snapshot};
 use machinery_objects::{
     Deleted, Deletion, Fence, Filter, Kind, ListError, Object, ObjectKey, ObjectRef, Patch, Preconditions,
     Uid, WriteError, WriteToken, Writer, Written,
@@ -15,12 +15,14 @@ use super::fenced::FencedWriter;
 use super::kinds::ObjectType;
 use super::live_list::{ListPage, list_all};
 use super::owned_fields::OwnedFields;
+use super::reporting::ReportingWriter;
 
 /// The objects of one type: reads from the informer's cache, writes to the server.
 ///
-/// A write is visible in the cache a moment later:
-/// [`Run::wrote`](machinery_controllers::Run::wrote) delays the next run of a key until then,
-/// [`Informer::wait_for`] waits for it elsewhere. Cheap to clone.
+/// A write is visible in the cache a moment later. The next run of a key is delayed until the cache
+/// shows the writes of its last run, and their events request no run of that key, without a call of
+/// [`Run::wrote`](machinery_controllers::Run::wrote); elsewhere [`Informer::wait_for`] waits. Cheap
+/// to clone.
 pub struct Objects<K> {
     kind: Kind,
     informer: Informer<K>,
@@ -35,6 +37,7 @@ impl<K: ObjectType> Objects<K> {
         writer: Arc<dyn Writer<K>>,
         list_page: Arc<ListPage<K>>,
     ) -> Self {
+        let writer = Arc::new(ReportingWriter { writer, cache: informer.clone() });
         Self { kind, informer, writer, list_page }
     }
 
@@ -194,6 +197,10 @@ impl<K: ObjectType> Objects<K> {
 impl<K: ObjectType> WriteTracker for Objects<K> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
         self.informer.wait_for(token, timeout).await.is_ok()
+    }
+
+    fn informer_id(&self) -> Option<InformerId> {
+        Some(self.informer.id())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinery_controllers::{EventLimits, EventObject, Recorder};
 use machinery_objects::Writer;
 
-use super::handle::Plane;
+use super::handle::{Inner, Plane};
 use super::transport::Transport;
 
 impl Plane {
@@ -13,7 +13,14 @@ impl Plane {
     /// One per program suffices.
     #[must_use]
     pub fn recorder(&self, component: &str) -> Recorder {
-        let writer: Arc<dyn Writer<EventObject>> = match self.transport() {
+        self.0.recorder(component)
+    }
+}
+
+impl Inner {
+    /// As [`Plane::recorder`].
+    pub(super) fn recorder(&self, component: &str) -> Recorder {
+        let writer: Arc<dyn Writer<EventObject>> = match &self.transport {
             #[cfg(feature = "embedded")]
             Transport::Embedded { server, identity, .. } => {
                 Arc::new(server.handle_of::<EventObject>(EventObject::kind(), identity.clone()))
@@ -24,7 +31,7 @@ impl Plane {
                 Arc::new(machinery_kube::Remote::<EventObject>::new(client.clone(), kind, server.clone()))
             }
         };
-        let surroundings = &self.0.surroundings;
+        let surroundings = &self.surroundings;
         let writer = surroundings.uncounted_writer(writer);
         let recorder = Recorder::new(component, writer, surroundings.clock(), EventLimits::default());
         self.registry().recorder(component, &recorder);

@@ -36,6 +36,27 @@ impl Transport {
         Ok(Self::Cluster { client, server })
     }
 
+    /// Returns the user of the plane's own requests to an embedded server.
+    #[cfg(feature = "embedded")]
+    pub(super) const fn identity(&self) -> Option<&machinery_apiserver::Identity> {
+        match self {
+            Self::Embedded { identity, .. } => Some(identity),
+            #[cfg(feature = "kube")]
+            Self::Cluster { .. } => None,
+        }
+    }
+
+    /// Returns the transport with another user of the plane's own requests.
+    #[cfg(feature = "embedded")]
+    pub(super) fn used_by(mut self, user: machinery_apiserver::Identity) -> Self {
+        match &mut self {
+            Self::Embedded { identity, .. } => *identity = user,
+            #[cfg(feature = "kube")]
+            Self::Cluster { .. } => {}
+        }
+        self
+    }
+
     /// Returns the transport of another plane on the same server.
     pub(super) fn share(&self) -> Self {
         match self {
@@ -59,9 +80,9 @@ impl Transport {
                 Arc::new(server.handle::<K>(identity.clone()))
             }
             #[cfg(feature = "kube")]
-            Self::Cluster { client, server } => {
-                Arc::new(machinery_kube::Remote::<K>::new(client.clone(), kind.clone(), server.clone()))
-            }
+            Self::Cluster { client, server } => Arc::new(written_by_program(
+                machinery_kube::Remote::<K>::new(client.clone(), kind.clone(), server.clone()),
+            )),
         }
     }
 
@@ -76,9 +97,9 @@ impl Transport {
                 Arc::new(server.handle_of::<P>(kind.clone(), identity.clone()))
             }
             #[cfg(feature = "kube")]
-            Self::Cluster { client, server } => {
-                Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind.clone(), server.clone()))
-            }
+            Self::Cluster { client, server } => Arc::new(written_by_program(
+                machinery_kube::Remote::<P>::new(client.clone(), kind.clone(), server.clone()),
+            )),
         }
     }
 
@@ -215,4 +236,14 @@ impl fmt::Debug for Transport {
             Self::Cluster { .. } => "cluster",
         })
     }
+}
+
+/// Returns the port with the name of the program as its field manager, as client-go derives it;
+/// kube's client sends no `User-Agent` header that a server could derive it from.
+#[cfg(feature = "kube")]
+fn written_by_program<O>(remote: machinery_kube::Remote<O>) -> machinery_kube::Remote<O> {
+    let is_manager = |name: &&str| !name.is_empty() && name.len() <= 128 && !name.contains(char::is_control);
+    let program = std::env::args_os().next().map(std::path::PathBuf::from);
+    let name = program.as_deref().and_then(std::path::Path::file_name).and_then(std::ffi::OsStr::to_str);
+    name.filter(is_manager).map_or_else(|| remote.clone(), |name| remote.managed_by(name))
 }

@@ -208,6 +208,37 @@ async fn p06_a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_wi
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_led_controller_runs_batches_in_each_term() {
+    let (server, client) = served().await;
+    let plane = plane(&client).await;
+    let hosts = plane.objects::<Host>().unwrap();
+    for name in ["a", "b", "c"] {
+        hosts.create(&host(name, 1)).await.unwrap();
+    }
+    hosts.until(Duration::from_secs(60), |hosts| (hosts.read().len() == 3).then_some(())).await.unwrap();
+    let (sender, mut batches) = unbounded_channel();
+    let note = move |term: &Term| {
+        let (sender, epoch) = (sender.clone(), term.epoch());
+        move |all: Vec<(Arc<Host>, Run)>| {
+            let _ = sender.send((epoch, all.len()));
+            async move { all.iter().map(|_| Ok::<_, machinery::Error>(Next::Done)).collect() }
+        }
+    };
+    let elector = elector(&plane, "only");
+    let max = std::num::NonZeroUsize::new(2).unwrap();
+    let alone = machinery::Settings { workers: 1, ..Default::default() };
+    let led = plane.controller::<Host>("hosts").unwrap().settings(alone).led_batches(max, note);
+    let leading = plane.lead(&elector, [led]);
+    plane.spawn(async { leading.await.map(drop) });
+    assert_eq!((batches.recv().await, batches.recv().await), (Some((0, 2)), Some((0, 1))));
+    steal(&server).await;
+    until(|| elector.state().counts.lost == 1).await;
+    assert_eq!((batches.recv().await, batches.recv().await), (Some((2, 2)), Some((2, 1))));
+    plane.stop().await;
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_in_one_controller_stops_all_of_its_lease() {
     let (server, client) = served().await;
     let plane = plane(&client).await;

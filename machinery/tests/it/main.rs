@@ -17,6 +17,8 @@ mod logs;
 mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
+mod own_children;
+mod own_writes;
 mod owned_fields;
 mod pages;
 mod paused_clock;

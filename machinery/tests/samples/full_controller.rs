@@ -11,6 +11,7 @@ use machinery::objects::{Deletion, Event, Fence, Kind, Object, ObjectKey, Precon
 use machinery::testing::CrashGate;
 use machinery::{Next, ObjectType, Run, Settings};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 const FINALIZER: &str = "example.com/outside";
@@ -112,14 +113,16 @@ impl Sample {
         }
         self.locks.recover(app, |held| held == name).await?;
         let Claim::Held(held) = self.locks.claim(app, name).await? else {
-            let children = self.children(app, 0, None, run).await?;
-            return self.status(app, AppStatus { name: None, children }, None, run).await;
+            let (children, next) = self.children(app, 0, None, run).await?;
+            self.status(app, AppStatus { name: None, children }, None, run).await?;
+            return Ok(next);
         };
         run.wrote(held.token(), self.locks.informer());
         self.outside.set(&self.gate, me.name(), Some(name)).await;
         let fence = if self.has_fences { Some(held.fence()?) } else { None };
-        let children = self.children(app, app.spec.children, fence.as_ref(), run).await?;
-        self.status(app, AppStatus { name: Some(name.clone()), children }, fence, run).await
+        let (children, next) = self.children(app, app.spec.children, fence.as_ref(), run).await?;
+        self.status(app, AppStatus { name: Some(name.clone()), children }, fence, run).await?;
+        Ok(next)
     }
 
     async fn going(&self, app: &App) -> machinery::Result<Next> {
@@ -134,7 +137,7 @@ impl Sample {
         count: u32,
         fence: Option<&Fence>,
         run: &Run,
-    ) -> machinery::Result<u32> {
+    ) -> machinery::Result<(u32, Next)> {
         let maps = self.maps.read();
         let plan = plan((app, self.adopts), count, &app.spec.name, maps.iter().map(|(_, map)| &**map));
         for map in &plan.create {
@@ -151,7 +154,9 @@ impl Sample {
             let deleted = self.write_maps.delete(&map.key(), &deletion).await?;
             run.wrote(deleted.token(), &self.maps);
         }
-        Ok(plan.children)
+        // The status counts the children in the cache: again, once it shows these.
+        let is_done = plan.create.is_empty() && plan.update.is_empty() && plan.delete.is_empty();
+        Ok((plan.children, if is_done { Next::Done } else { Next::After(Duration::ZERO) }))
     }
 
     async fn status(
@@ -160,13 +165,13 @@ impl Sample {
         status: AppStatus,
         fence: Option<Fence>,
         run: &Run,
-    ) -> machinery::Result<Next> {
+    ) -> machinery::Result {
         if app.status.as_ref() != Some(&status) {
             let app = App { status: Some(status), ..app.clone() };
             let only_if = Preconditions { fence, ..Preconditions::default() };
             run.wrote(&self.write_apps.update_status(&app, &only_if).await?.token, &self.apps);
         }
-        Ok(Next::Done)
+        Ok(())
     }
 }
 

@@ -200,8 +200,11 @@ pub struct WriteToken {
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// The object is stored at this version.
+    /// This write stored the object at this version.
     Stored(ResourceVersion),
+    /// The object is at this version, by this write or by an earlier one of anybody: the write may
+    /// have changed nothing.
+    Observed(ResourceVersion),
     /// The object was removed, at this version if the source gives it.
     Removed(Option<ResourceVersion>),
 }

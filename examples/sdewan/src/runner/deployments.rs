@@ -106,15 +106,22 @@ impl Reconcile<ObjectKey> for Deployments {
             nodes: &nodes,
             now: status_time(),
         };
-        let mut first = Ok(());
+        let (mut first, mut has_further_steps) = (Ok(()), false);
         for step in plan(&view, random_suffix) {
+            // Pods follow their set, and statuses follow pods.
+            has_further_steps |= !matches!(step, RunnerStep::Status(_));
             // Each step for itself: a refused pod does not keep the status from being written.
             let acted = self.act(key, step, run).await;
             first = first.and(acted);
         }
         first?;
         let waits = deployment.spec.min_ready_seconds.is_some_and(|seconds| seconds > 0);
-        Ok(if waits { Next::After(LOOK) } else { Next::Done })
+        Ok(match (has_further_steps, waits) {
+            // The events of own writes request no run.
+            (true, _) => Next::After(Duration::ZERO),
+            (false, true) => Next::After(LOOK),
+            (false, false) => Next::Done,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube_core::DynamicObject;
 use machinery_controllers::WriteTracker;
-use machinery_informers::{Informer, Snapshot};
+use machinery_informers::{Informer, InformerId, Snapshot};
 use machinery_objects::{Kind, ObjectKey, WriteToken};
 use tokio::sync::watch;
 
@@ -85,6 +85,10 @@ impl<P: PartialObject> WriteTracker for RuntimeKind<P> {
             waited = self.informer.wait_for(token, timeout) => waited.is_ok(),
             _ = served.wait_for(|served| served.kind.is_none()) => true,
         }
+    }
+
+    fn informer_id(&self) -> Option<InformerId> {
+        Some(self.informer.id())
     }
 }
 

@@ -32,6 +32,7 @@ use crate::plane::error::PlaneError;
 use crate::plane::handle::Plane;
 use crate::plane::kinds::PartialObject;
 use crate::plane::predicates::owned_by;
+use crate::plane::reporting::ReportingWriter;
 use crate::plane::transport::Transport;
 
 /// Handles by type and name.
@@ -226,21 +227,23 @@ impl Plane {
     }
 
     /// Returns a writer for the objects of a kind known by name. While no kind has the name, writes
-    /// fail with [`SourceError::NotServed`](machinery_objects::SourceError::NotServed).
+    /// fail with [`SourceError::NotServed`](machinery_objects::SourceError::NotServed). As with
+    /// [`Objects`](crate::Objects), the event of a write of a run requests no run of its key.
     #[must_use]
     pub fn writer_of_kind<P>(&self, kind: &RuntimeKind<P>) -> Arc<dyn Writer<P>>
     where
         P: PartialObject + Serialize + Clone,
     {
         let (inner, served) = (self.0.inner(), kind.served.clone());
-        Arc::new(KindWriter {
+        let writer = Arc::new(KindWriter {
             name: kind.name.to_string(),
             kind: Box::new(move || served.borrow().kind.clone()),
             capabilities: self.transport().writer_capabilities(),
             writer_of: Box::new(move |kind| {
                 inner.surroundings.writer(kind, inner.transport.object_writer::<P>(kind))
             }),
-        })
+        });
+        Arc::new(ReportingWriter { writer, cache: kind.clone() })
     }
 
     /// Returns a builder for a controller of the objects of a kind known by name. It starts without
