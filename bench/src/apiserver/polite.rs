@@ -218,8 +218,8 @@ async fn create(access: &Access, path: &str, object: &Value) -> anyhow::Result<(
     Client::connect(access).await?.post(path, body.into()).await.map(drop)
 }
 
-/// Returns a connection, once the server has reloaded its tokens and roles. It closes the connection
-/// of an unknown user, so each attempt has its own.
+/// Returns a connection, once the server has reloaded its tokens and roles. It closes the
+/// connection of an unknown user, so each attempt has its own.
 async fn known(access: &Access) -> anyhow::Result<Client> {
     let end = Instant::now() + TIMEOUT;
     loop {

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use super::cluster::ClusterArguments;
 use crate::runner::{PodAddresses, Runner, RunnerSettings};
 
-/// Run the CNFs of Deployments with the label sdewanPurpose in this process, each pod with an address
-/// of its own. For API servers without kubelets
+/// Run the CNFs of Deployments with the label sdewanPurpose in this process, each pod with an
+/// address of its own. For API servers without kubelets
 #[derive(Debug, clap::Args)]
 pub(super) struct RunnerArguments {
     #[command(flatten)]

@@ -20,14 +20,14 @@ use crate::up::{PodRow, SampleError, kind_of, samples};
 /// Ten times the time that a step may take.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-struct Lab {
+struct RunnerLab {
     plane: Plane,
     runner: Runner,
     pods: Objects<Pod>,
     deployments: Objects<Deployment>,
 }
 
-impl Lab {
+impl RunnerLab {
     /// A runner, with the samples' CNF but for its rules.
     async fn new(replicas: u32) -> Self {
         let lab = Self::without_objects(RunnerSettings::default()).await;
@@ -131,7 +131,7 @@ fn policy() -> RestObject {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn pods_become_ready_scale_and_go_with_their_deployment() {
-    let lab = Lab::new(2).await;
+    let lab = RunnerLab::new(2).await;
     let rows = lab.ready(2).await;
     assert!(rows.iter().all(|pod| pod.ip.starts_with("127.") && pod.port == 8443 && pod.purpose == "cnf-1"));
     assert_ne!(rows[0].ip, rows[1].ip);
@@ -159,7 +159,7 @@ async fn pods_become_ready_scale_and_go_with_their_deployment() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn a_stopped_pod_is_not_ready_and_starts_empty_with_another_address() {
-    let lab = Lab::new(2).await;
+    let lab = RunnerLab::new(2).await;
     let before = lab.ready(2).await;
     let (first, other) = (&before[0], &before[1]);
     for pod in [first, other] {
@@ -186,7 +186,7 @@ async fn a_stopped_pod_is_not_ready_and_starts_empty_with_another_address() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn a_disconnected_pod_is_not_ready_and_keeps_its_state_and_address() {
-    let lab = Lab::new(1).await;
+    let lab = RunnerLab::new(1).await;
     let before = lab.ready(1).await;
     let cnf = lab.client(&before[0]).await;
     cnf.create(&policy()).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_disconnected_pod_is_not_ready_and_keeps_its_state_and_address() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn a_roll_out_keeps_the_deployment_available() {
-    let lab = Lab::new(2).await;
+    let lab = RunnerLab::new(2).await;
     let before = lab.ready(2).await;
     let body = json!({"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}});
     lab.patch(&lab.deployments, "default/cnf-1", body).await;
@@ -220,7 +220,7 @@ async fn a_roll_out_keeps_the_deployment_available() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn pods_wait_for_their_secrets_and_notice_another_password() {
-    let lab = Lab::without_objects(RunnerSettings::default()).await;
+    let lab = RunnerLab::without_objects(RunnerSettings::default()).await;
     let all = samples(1).unwrap();
     for sample in all.iter().skip(2).take(2) {
         lab.create(sample).await.unwrap();
@@ -250,7 +250,7 @@ async fn pods_wait_for_their_secrets_and_notice_another_password() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn a_probe_of_another_port_without_tls_has_a_page_of_its_own() {
-    let lab = Lab::without_objects(RunnerSettings::default()).await;
+    let lab = RunnerLab::without_objects(RunnerSettings::default()).await;
     let mut all = samples(1).unwrap();
     let container = &mut all[3]["spec"]["template"]["spec"]["containers"][0];
     let probe = json!({"httpGet": {"path": "/", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 1});
@@ -265,7 +265,7 @@ async fn a_probe_of_another_port_without_tls_has_a_page_of_its_own() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn a_pod_waits_for_a_node_with_its_labels() {
-    let lab = Lab::without_objects(RunnerSettings::default()).await;
+    let lab = RunnerLab::without_objects(RunnerSettings::default()).await;
     for sample in samples(1).unwrap().iter().take(4).filter(|sample| sample["kind"] != "Node") {
         lab.create(sample).await.unwrap();
     }
@@ -281,7 +281,7 @@ async fn a_pod_waits_for_a_node_with_its_labels() {
 
 #[machinery::tokio::test(flavor = "multi_thread")]
 async fn an_unusable_annotation_is_reported_at_the_pod() {
-    let lab = Lab::without_objects(RunnerSettings::default()).await;
+    let lab = RunnerLab::without_objects(RunnerSettings::default()).await;
     let mut all = samples(1).unwrap();
     let annotations = &mut all[3]["spec"]["template"]["metadata"]["annotations"];
     annotations["k8s.plugin.opnfv.org/nfn-network"] = "{".into();

@@ -40,8 +40,8 @@ pub enum SampleError {
     Malformed(#[from] KindError),
 }
 
-/// Returns all samples: the Secrets of the CNF with a new password and authority, then the objects of
-/// the files. The Deployment has `replicas` pods.
+/// Returns all samples: the Secrets of the CNF with a new password and authority, then the objects
+/// of the files. The Deployment has `replicas` pods.
 ///
 /// # Errors
 /// No key can be made.

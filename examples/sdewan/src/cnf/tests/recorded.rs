@@ -1,5 +1,5 @@
-//! Requests to the handlers of the original with their answers, replayed on the CNF. Each deliberate
-//! difference is listed with its reason.
+//! Requests to the handlers of the original with their answers, replayed on the CNF. Each
+//! deliberate difference is listed with its reason.
 
 use std::collections::BTreeMap;
 
