@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use machinery::tokio;
 
-use crate::world::{ALL, Occurrence, World};
+use crate::occurrences::{ALL, Occurrence};
+use crate::world::World;
 
 /// The events and the pairs of events that occurred.
 #[derive(Default)]

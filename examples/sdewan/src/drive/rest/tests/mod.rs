@@ -1,2 +1,3 @@
 mod nonsense;
 mod real;
+mod scripted;
