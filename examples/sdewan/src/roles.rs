@@ -1,6 +1,9 @@
-//! RBAC roles: one per component, for our server and for any cluster.
+//! RBAC roles: one per component, for our server and for any cluster; and the namespace of the
+//! components.
 
 use machinery::Component;
+use machinery::k8s_openapi::api::core::v1::Namespace;
+use machinery::kube_core::ObjectMeta;
 
 use crate::model::SdewanKind;
 use crate::model::names::{GROUP, PAGE_GROUP};
@@ -12,8 +15,18 @@ pub const WEBHOOK_USER: &str = "sdewan-webhook";
 /// The user of the runner.
 pub const RUNNER_USER: &str = "sdewan-runner";
 
+/// The namespace of the components' own objects, such as the Lease of the agent.
+pub const SYSTEM_NAMESPACE: &str = "sdewan-system";
+
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
+
+/// Returns the namespace of the components' own objects.
+#[must_use]
+pub fn system_namespace() -> Namespace {
+    let metadata = ObjectMeta { name: Some(SYSTEM_NAMESPACE.to_owned()), ..ObjectMeta::default() };
+    Namespace { metadata, ..Namespace::default() }
+}
 
 /// Returns the components with their permissions.
 #[must_use]

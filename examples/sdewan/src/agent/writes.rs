@@ -71,7 +71,9 @@ async fn patch(
     let body = serde_json::to_vec(body).unwrap_or_default();
     let patch = Patch { format: PatchFormat::Merge, body: body.into(), status };
     let version = object.metadata.resource_version.as_deref().and_then(ResourceVersion::new);
-    let uid = object.metadata.uid.as_deref().and_then(Uid::new);
+    // No server compares the UID of a status patch. The version is enough: an object that was made
+    // again under the name has another one.
+    let uid = if status { None } else { object.metadata.uid.as_deref().and_then(Uid::new) };
     let only_if = Preconditions { uid, version, fence: fence.cloned() };
     match kind.writer.patch(&object.key(), &patch, &only_if).await {
         Ok(written) => Ok(CrWrite::Stored(Arc::new(written.object), written.token)),

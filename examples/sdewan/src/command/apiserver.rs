@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use machinery::apiserver::{Access, Identity, Listen};
+use machinery::k8s_openapi::api::core::v1::Namespace;
+use machinery::objects::WriteError;
 
 use super::cluster::home;
 use crate::model::definitions;
-use crate::roles::{agent, components, runner, webhook};
+use crate::roles::{agent, components, runner, system_namespace, webhook};
 
 /// Run the API server with TLS, for components in other processes. Each has its own kubeconfig and
 /// role
@@ -61,6 +63,10 @@ pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<Exit
         .component(runner, runners)
         .start()
         .await?;
+    match plane.writer::<Namespace>()?.create(&system_namespace(), None).await {
+        Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
     if let Some(access) = plane.access() {
         print_next_steps(&arguments, access);
     }

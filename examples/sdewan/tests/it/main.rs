@@ -9,6 +9,7 @@ mod engine;
 mod lab;
 mod occurrences;
 mod pods;
+mod processes;
 mod random_model;
 mod scenarios;
 mod world;
