@@ -21,7 +21,7 @@ pub struct AgentSettings {
     pub call_time: Duration,
     /// The number of concurrent writes to the API server in one run.
     pub api_writes: usize,
-    /// The seed of jitter, and of the key under which secrets are compared.
+    /// The seed of jitter. The key under which secrets are compared does not depend on it.
     pub seed: u64,
     /// The Lease by which one of several agents leads; `None`: there is one agent only.
     pub election: Option<ElectionConfig>,

@@ -7,7 +7,6 @@ use machinery::controllers::Term;
 use machinery::k8s_openapi::api::core::v1::Secret;
 use machinery::objects::{Fence, ListWatch, Writer};
 use machinery::{Plane, Settings, with};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::memory::Memory;
@@ -44,7 +43,7 @@ impl Agent {
     /// Starts an agent on a plane.
     ///
     /// # Errors
-    /// An informer runs already, or the plane has stopped.
+    /// An informer runs already, the plane has stopped, or the operating system has no randomness.
     pub fn run(
         plane: &Plane,
         settings: AgentSettings,
@@ -60,7 +59,10 @@ impl Agent {
             ..Settings::default()
         });
         let secrets = plane.writer::<Secret>()?;
-        let mac_key: [u8; 32] = Sha256::digest(settings.seed.to_le_bytes()).into();
+        // Of this agent alone: under a key that others know, weak secrets could be guessed.
+        let mut mac_key = [0_u8; 32];
+        getrandom::fill(&mut mac_key)
+            .map_err(|error| format!("no key to compare secrets by, from the operating system: {error}"))?;
         let clock: Arc<dyn Fn() -> Timestamp + Send + Sync> = Arc::new(plane.clock());
         let (kinds, election) = (sources.clone(), settings.election.clone());
         let records = plane.source::<Secret>()?;

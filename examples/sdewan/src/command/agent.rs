@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery::controllers::ElectionConfig;
+use machinery::k8s_openapi::api::core::v1::Namespace;
 
 use super::cluster::ClusterArguments;
 use crate::agent::{Agent, AgentSettings};
 use crate::drive::rest::RestConnector;
+use crate::roles::SYSTEM_NAMESPACE;
 
 /// Run the agent: it keeps each CNF as its rules say, and the statuses of the rules
 #[derive(Debug, clap::Args)]
@@ -33,17 +35,28 @@ pub(super) struct AgentArguments {
     metrics_bind_address: Option<SocketAddr>,
 }
 
+/// The name of the Lease, which is the original's: of both, one leads.
+const LEASE: &str = "controller-leader-election-helper";
+
 pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode> {
     let plane = arguments.cluster.plane().await?;
     let mut settings = AgentSettings {
         cnf_port: arguments.cnf_port,
         partial_apply: arguments.partial_apply,
         drift: Duration::from_secs(arguments.drift.max(1)),
+        seed: super::seed()?,
         ..AgentSettings::default()
     };
     if arguments.leader_elect {
+        let namespace = SYSTEM_NAMESPACE.parse()?;
+        if plane.read_object::<Namespace>(&namespace).await?.is_none() {
+            return Err(format!(
+                "the namespace {SYSTEM_NAMESPACE} of the Lease does not exist: apply the output of `sdewan roles`"
+            )
+            .into());
+        }
         let identity = format!("{}-{}", hostname(), std::process::id());
-        let lease = "sdewan-system/controller-leader-election-helper".parse()?;
+        let lease = format!("{SYSTEM_NAMESPACE}/{LEASE}").parse()?;
         settings.election = Some(ElectionConfig::new(lease, &identity, u64::from(std::process::id())));
     }
     Agent::run(&plane, settings, Arc::new(RestConnector::default()))?;

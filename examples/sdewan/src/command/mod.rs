@@ -31,7 +31,7 @@ enum Command {
     Cnf(cnf::CnfArguments),
     /// Print the CustomResourceDefinitions
     Crds,
-    /// Print the RBAC roles of the components
+    /// Print the namespace and the RBAC roles of the components
     Roles,
     Samples(samples::SamplesArguments),
 }
@@ -42,6 +42,10 @@ impl Arguments {
     /// # Errors
     /// The command failed; the text is for the user.
     pub async fn run(self) -> machinery::Result<ExitCode> {
+        // `up` draws its progress there, and prints why its samples are not in sync.
+        if !matches!(self.command, Command::Up(_)) || std::env::var_os("RUST_LOG").is_some() {
+            machinery::logs();
+        }
         match self.command {
             Command::Up(arguments) => Box::pin(up::run(arguments)).await,
             Command::Apiserver(arguments) => Box::pin(apiserver::run(arguments)).await,
@@ -61,4 +65,10 @@ fn print_documents<'a>(documents: impl IntoIterator<Item = &'a serde_json::Value
         print!("---\n{}", serde_saphyr::to_string(document)?);
     }
     Ok(())
+}
+
+/// Returns a seed from the operating system.
+fn seed() -> machinery::Result<u64> {
+    let drawn = getrandom::u64();
+    drawn.map_err(|error| format!("no seed from the operating system: {error}").into())
 }

@@ -74,7 +74,7 @@ pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
     let began = Instant::now();
     let mut signals = ShutdownSignals::new()?;
     let runner = RunnerSettings { offers_v2: !arguments.v1_only, ..RunnerSettings::default() };
-    let agent = AgentSettings::default();
+    let agent = AgentSettings { seed: super::seed()?, ..AgentSettings::default() };
     let settings = LocalClusterSettings { data: arguments.data_dir.clone(), agent, runner };
     let up = LocalCluster::start(settings).await?;
     let shown = show(&up, &arguments, began);
