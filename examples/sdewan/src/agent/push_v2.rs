@@ -1,20 +1,20 @@
 //! Bringing a pod to the desired state over v2: one conditional write for a pod that differs, one
 //! conditional read for one that does not.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::connections::PodConnection;
 use super::pod::{CallLimits, PodReport, Push};
+use super::refusals::{Attempt, Refusals};
 use crate::drive::{CnfError, CnfErrorClass, ConfigWrite, Refusal};
-use crate::model::{CollectionId, Desired, Observed};
-use crate::plan::{Place, difference, merged, without};
+use crate::model::Observed;
+use crate::plan::{difference, merged};
 
 /// The number of attempts against concurrent writers, and of rounds of refusals.
 const ATTEMPTS: usize = 8;
 
 const READ: &str = "GET v2/config";
-const WRITE: &str = "PUT v2/config";
+pub(super) const WRITE: &str = "PUT v2/config";
 
 /// Returns the configuration: the known one, or it is read.
 pub(super) async fn read_v2(
@@ -47,13 +47,12 @@ async fn refresh(connection: &mut PodConnection, limits: &CallLimits) -> Result<
     }
 }
 
-/// Brings a pod to the desired state. Refused objects are left out with their dependents, and the
-/// rest is sent at once.
+/// Brings a pod to the desired state. Refused objects are left out with their dependents, objects
+/// that the CNF does not remove are kept, and the rest is sent at once.
 pub(super) async fn push_v2(connection: &mut PodConnection, push: &Push<'_>) -> PodReport {
     let (limits, whole, mac_key) = (push.limits, push.desired, push.mac_key);
     let mut report = PodReport::default();
-    let mut refused: BTreeMap<Place, Refusal> = BTreeMap::new();
-    let mut desired = whole.clone();
+    let mut refused = Refusals::default();
     for _ in 0..ATTEMPTS {
         let Some((tag, config)) = connection.known.clone() else {
             match refresh(connection, limits).await {
@@ -61,7 +60,8 @@ pub(super) async fn push_v2(connection: &mut PodConnection, push: &Push<'_>) -> 
                 Err(error) => return PodReport::failed_with(error),
             }
         };
-        let sealed = desired.with_macs(mac_key);
+        let attempt = refused.respected(whole, &config);
+        let sealed = attempt.desired.with_macs(mac_key);
         if let Err(error) = delete_unowned(connection, push, &config, &mut report).await {
             connection.known = None;
             return PodReport::failed_with(error);
@@ -73,34 +73,21 @@ pub(super) async fn push_v2(connection: &mut PodConnection, push: &Push<'_>) -> 
         if differs.is_empty() {
             // Known is not read: a pod may have restarted, or another client written.
             match refresh(connection, limits).await {
-                Ok(read) if difference(&sealed, &read).is_empty() => return report,
+                Ok(read) if difference(&sealed, &read).is_empty() => return with_refusals(report, attempt),
                 Ok(_) => continue,
                 Err(error) => return PodReport::failed_with(error),
             }
         }
-        match limits.call(WRITE, connection.cnf.write_config(&desired, &tag)).await {
+        match limits.call(WRITE, connection.cnf.write_config(&attempt.desired, &tag)).await {
             Ok(ConfigWrite::Applied { tag }) => {
                 connection.known = Some((tag, Arc::new(merged(&config, &sealed))));
                 report.written.extend(differs.changed);
-                return report;
+                return with_refusals(report, attempt);
             }
             Ok(ConfigWrite::Stale) => connection.known = None,
+            Ok(ConfigWrite::Refused { refusals }) if refused.note(&refusals, whole) => {}
             Ok(ConfigWrite::Refused { refusals }) => {
-                let before = refused.len();
-                let own = refusals.into_iter().map(|one| ((one.collection, one.name.clone()), one));
-                refused.extend(own.filter(|(place, _)| contains(whole, place)));
-                if refused.len() == before {
-                    let reason = "the CNF refuses the configuration and names no object of it";
-                    return PodReport::failed_with(CnfError::new(CnfErrorClass::Refused, WRITE, reason));
-                }
-                let places: BTreeSet<_> = refused.keys().cloned().collect();
-                let is_foreign = |collection: CollectionId, name: &str| {
-                    let found = config.get(collection, name);
-                    found.is_some_and(|one| one.owner.as_ref() != Some(&whole.owner))
-                };
-                let (kept, omitted) = without(whole, &places, &is_foreign);
-                desired = kept;
-                report.failed = omitted_reasons(omitted, &refused);
+                return PodReport::failed_with(not_understood(&refusals));
             }
             Err(error) => {
                 // The write may have taken place.
@@ -112,6 +99,22 @@ pub(super) async fn push_v2(connection: &mut PodConnection, push: &Push<'_>) -> 
     connection.known = None;
     let reason = "other clients keep changing the configuration";
     PodReport::failed_with(CnfError::new(CnfErrorClass::Conflict, WRITE, reason))
+}
+
+fn with_refusals(mut report: PodReport, attempt: Attempt) -> PodReport {
+    report.failed = attempt.failed;
+    report.leftovers.extend(attempt.leftovers);
+    report
+}
+
+/// Returns the error of a refusal that does not end when the refused objects are left out.
+fn not_understood(refusals: &[Refusal]) -> CnfError {
+    let shown = refusals.first().map(|one| format!("{}/{}: {}", one.collection, one.name, one.message));
+    let reason = format!(
+        "the CNF refuses the configuration without its refused objects, too: {}",
+        shown.unwrap_or_default()
+    );
+    CnfError::new(CnfErrorClass::Refused, WRITE, reason)
 }
 
 /// Deletes the objects of deleted CRs that have no owner, which a v2 write leaves alone: v1 made
@@ -140,30 +143,4 @@ async fn delete_unowned(
         }
     }
     Ok(())
-}
-
-fn contains(desired: &Desired, (collection, name): &Place) -> bool {
-    desired.of(*collection).iter().any(|object| object.name() == name)
-}
-
-/// Returns the reason of each omitted object, and whether a dependency is missing.
-fn omitted_reasons(
-    omitted: BTreeMap<Place, Place>,
-    refused: &BTreeMap<Place, Refusal>,
-) -> BTreeMap<Place, (String, bool)> {
-    let reason = |(place, root): (Place, Place)| {
-        let refusal = refused.get(&root)?;
-        let (code, message) = (refusal.code, &refusal.message);
-        let own = place == root;
-        let text = match own {
-            true => format!("{WRITE}: refused ({code}): {message}"),
-            false => format!(
-                "awaits {} {:?}, which the CNF refuses ({code}): {message}",
-                root.0.row().noun,
-                root.1
-            ),
-        };
-        Some((place, (text, !own || code == 428)))
-    };
-    omitted.into_iter().filter_map(reason).collect()
 }

@@ -104,6 +104,8 @@ pub struct Refusal {
     pub code: u16,
     /// The reason.
     pub message: String,
+    /// Whether its removal is refused, as an object of another owner refers to it.
+    pub is_removal: bool,
 }
 
 /// A pod to connect to.

@@ -6,6 +6,7 @@ mod cases;
 mod compose_cases;
 mod crashes;
 mod engine;
+mod foreign_uses;
 mod keys;
 mod lab;
 mod occurrences;

@@ -86,7 +86,7 @@ impl Cnf for FakeConnection {
                 return Ok(ConfigWrite::Stale);
             }
             let config = merged(&state.config, desired);
-            let refusals = state.check(&config);
+            let refusals = state.check_write(desired, &config);
             if !refusals.is_empty() {
                 return Ok(ConfigWrite::Refused { refusals });
             }

@@ -1,10 +1,10 @@
 //! The state of a CNF in memory, with its checks of names and references.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FakeCall, Fault, FaultKind};
 use crate::drive::{CnfError, CnfErrorClass, CnfInterface, ConfigTag, Refusal};
-use crate::model::{Field, Observed, Reference, Shape, is_built_in};
+use crate::model::{Desired, Field, Observed, Reference, Shape, is_built_in, references};
 
 /// The state of a CNF.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ impl FakeState {
                     name: one.object.name().to_owned(),
                     code,
                     message,
+                    is_removal: false,
                 };
                 let space = collection.row().name_space;
                 for name in one.object.taken_names() {
@@ -51,6 +52,27 @@ impl FakeState {
                 if let Some(missing) = self.missing(config, collection.fields(), one.object.fields()) {
                     refusals.push(refuse(428, missing));
                 }
+            }
+        }
+        refusals
+    }
+
+    /// Returns the reasons why a v2 write is refused: those of its own objects, and the own objects
+    /// that it removes although those of others refer to them.
+    pub(super) fn check_write(&self, desired: &Desired, config: &Observed) -> Vec<Refusal> {
+        let is_own = |refusal: &Refusal| {
+            refusal.code != 428 || desired.of(refusal.collection).iter().any(|one| one.name() == refusal.name)
+        };
+        let mut refusals: Vec<_> = self.check(config).into_iter().filter(is_own).collect();
+        let foreign = config.objects.values().flatten();
+        let foreign = foreign.filter(|one| one.owner.as_ref() != Some(&desired.owner));
+        let used: BTreeSet<_> = foreign.flat_map(|one| references(&one.object)).collect();
+        for (collection, name) in used {
+            let owned = self.config.get(collection, &name);
+            let is_own = owned.is_some_and(|one| one.owner.as_ref() == Some(&desired.owner));
+            if is_own && config.get(collection, &name).is_none() {
+                let message = format!("{} {name} is used", collection.row().noun);
+                refusals.push(Refusal { collection, name, code: 409, message, is_removal: true });
             }
         }
         refusals

@@ -155,7 +155,8 @@ impl Cnf for RestCnf {
                     let collection = CollectionId::of_path(&one.collection);
                     let collection = collection.ok_or_else(|| wrong("a refusal of an unknown collection"))?;
                     let message = redact(shortened(&one.message), &secrets);
-                    Ok(Refusal { collection, name: one.name, code: one.code, message })
+                    let (name, code, is_removal) = (one.name, one.code, one.is_removal);
+                    Ok(Refusal { collection, name, code, message, is_removal })
                 });
                 let refusals: Vec<_> = refusals.collect::<Result<_, CnfError>>()?;
                 match refusals.is_empty() {

@@ -120,7 +120,18 @@ async fn refused_objects_are_named_with_their_reasons() {
     let ConfigWrite::Refused { refusals } = cnf.write_config(&desired, &tag).await.unwrap() else { panic!() };
     let [only] = &*refusals else { panic!("{refusals:?}") };
     assert_eq!((only.collection, &*only.name, only.code), (CollectionId::Mwan3Rules, "a", 428));
-    assert!(only.message.contains("Policy[zz]"), "{}", only.message);
+    assert!(only.message.contains("Policy[zz]") && !only.is_removal, "{}", only.message);
+    // A policy that a rule of another client uses is not removed.
+    let objects = [(CollectionId::Policies, vec![policy()])];
+    let desired = Desired { owner: "agent".into(), objects: objects.into() };
+    let ConfigWrite::Applied { .. } = cnf.write_config(&desired, &tag).await.unwrap() else { panic!() };
+    cnf.create(&rule("theirs", "p")).await.unwrap();
+    let tag = cnf.read_config(None).await.unwrap().unwrap().tag;
+    let empty = Desired { owner: "agent".into(), ..Desired::default() };
+    let ConfigWrite::Refused { refusals } = cnf.write_config(&empty, &tag).await.unwrap() else { panic!() };
+    let [only] = &*refusals else { panic!("{refusals:?}") };
+    assert_eq!((only.collection, &*only.name, only.code), (CollectionId::Policies, "p", 409));
+    assert!(only.is_removal && only.message.contains("is used"), "{}", only.message);
 }
 
 #[machinery::tokio::test]
