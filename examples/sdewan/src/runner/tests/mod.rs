@@ -39,7 +39,8 @@ async fn pods_become_ready_scale_and_go_with_their_deployment() {
     lab.ready(1).await;
     lab.deployments.delete(&"default/cnf-1".parse().unwrap()).await.unwrap();
     lab.until("the garbage collector has deleted it", <[_]>::is_empty).await;
-    assert_eq!(lab.runner.kubelet().cnfs().len(), 0);
+    // Its kubelet kills the CNF after the object is gone.
+    lab.until("the CNF is killed", |_| lab.runner.kubelet().cnfs().is_empty()).await;
     lab.plane.stop().await;
 }
 
