@@ -115,6 +115,7 @@ impl<K: Hash + Eq + Clone> SharedFights<K> {
     }
 
     /// Returns the number of fights that have begun.
+    #[cfg(feature = "prometheus")]
     pub(crate) fn began(&self) -> u64 {
         self.began.load(Relaxed)
     }

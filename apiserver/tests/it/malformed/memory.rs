@@ -31,7 +31,7 @@ const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 /// Sends a row, and returns a complaint if it took too much memory, or has an answer that is not as
 /// expected.
 async fn complaint(server: &Process, row: &Row) -> Option<String> {
-    let before = server.memory("VmRSS:");
+    let before = server.settled().await;
     server.forget_peak();
     let (code, body) = server.answer(row).await?;
     let more = server.memory("VmHWM:").saturating_sub(before);

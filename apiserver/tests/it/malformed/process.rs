@@ -1,6 +1,7 @@
 //! A server in a process of its own, so that its memory is not mixed up with the client's.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -14,6 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::row::{ALL, BAD, CONFIGS, JSON, Row};
 use crate::client::definition;
@@ -107,6 +109,21 @@ impl Process {
 
     fn file(&self, name: &str) -> String {
         format!("/proc/{}/{name}", self.child.id().unwrap())
+    }
+
+    /// Returns the resident size, once the work that follows the previous response has ended: on a
+    /// busy machine the next request would be charged with its memory.
+    pub(super) async fn settled(&self) -> u64 {
+        let mut before = self.memory("VmRSS:");
+        for _ in 0..100 {
+            sleep(Duration::from_millis(10)).await;
+            let now = self.memory("VmRSS:");
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+        before
     }
 
     /// Bytes of memory, as Linux counts them under this name.

@@ -1,9 +1,9 @@
 //! The configuration of a CNF: objects in collections, in order.
 //!
 //! * [`ConfigObject`]: one object, with its owner
-//! * [`check_object`]: the checks of one object, as in the original
+//! * `check_object`: the checks of one object, as in the original
 //! * [`NameSpaces`]: names that objects of several collections share
-//! * [`references`]: the objects that refer to an object
+//! * `references`: the objects that refer to an object
 
 mod checks;
 mod names;
