@@ -137,7 +137,7 @@ static FIELDS: LazyLock<Vec<Vec<Field>>> = LazyLock::new(|| {
         for field in kinds.flat_map(|kind| kind.fields) {
             let Some(name) = field.rest_name() else { continue };
             match fields.iter_mut().find(|known| known.rest_name() == Some(name)) {
-                // Kinds of one collection differ in what a CR needs; a CNF needs what all need.
+                // The kinds of a collection require different fields; a CNF requires those that all require.
                 Some(known) => known.is_required_by_cnf &= field.is_required_by_cnf,
                 None => fields.push(*field),
             }

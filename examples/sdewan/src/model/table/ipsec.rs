@@ -155,27 +155,8 @@ pub(in crate::model) const IPSEC_HOST: SdewanKind = SdewanKind {
     plural: "ipsechosts",
     about: "A remote of IPsec to which the CNF is a roadwarrior: it asks for a virtual address.",
     finalizer: "ipsec.host.finalizers.sdewan.akraino.org",
-    collection: Some(CollectionId::Remotes),
-    fields: &[
-        NAME,
-        TYPE,
-        REMOTE,
-        AUTHENTICATION,
-        CRYPTO_PROPOSAL,
-        FORCE,
-        PRE_SHARED_KEY,
-        PUBLIC_CERT,
-        PRIVATE_CERT,
-        SHARED_CA,
-        LOCAL_ID,
-        REMOTE_ID,
-        Field::of("connections", Shape::Objects(HOST_CONNECTION), ABOUT_CONNECTIONS)
-            .required()
-            .check(Check::Any, "invalid connection"),
-    ],
-    rules: AUTHENTICATION_RULES,
-    is_in_page_group: true,
-    ..RULE
+    fields: &remote_fields(HOST_CONNECTION),
+    ..REMOTE_KIND
 };
 
 pub(in crate::model) const IPSEC_SITE: SdewanKind = SdewanKind {
@@ -183,8 +164,20 @@ pub(in crate::model) const IPSEC_SITE: SdewanKind = SdewanKind {
     plural: "ipsecsites",
     about: "A remote of IPsec for which the CNF is a gateway: it answers, with subnets on its side.",
     finalizer: "ipsec.site.finalizers.sdewan.akraino.org",
+    fields: &remote_fields(SITE_CONNECTION),
+    ..REMOTE_KIND
+};
+
+/// The parts that both kinds of remotes share.
+const REMOTE_KIND: SdewanKind = SdewanKind {
     collection: Some(CollectionId::Remotes),
-    fields: &[
+    rules: AUTHENTICATION_RULES,
+    is_in_page_group: true,
+    ..RULE
+};
+
+const fn remote_fields(connection: &'static [Field]) -> [Field; 13] {
+    [
         NAME,
         TYPE,
         REMOTE,
@@ -197,11 +190,8 @@ pub(in crate::model) const IPSEC_SITE: SdewanKind = SdewanKind {
         SHARED_CA,
         LOCAL_ID,
         REMOTE_ID,
-        Field::of("connections", Shape::Objects(SITE_CONNECTION), ABOUT_CONNECTIONS)
+        Field::of("connections", Shape::Objects(connection), ABOUT_CONNECTIONS)
             .required()
             .check(Check::Any, "invalid connection"),
-    ],
-    rules: AUTHENTICATION_RULES,
-    is_in_page_group: true,
-    ..RULE
-};
+    ]
+}
